@@ -28,6 +28,8 @@ def test_only_commands_that_exist_are_listed() -> None:
         "transform",
         "inspect",
         "fit",
+        "batch",
+        "work",
         "show",
         "models",
         "spend",
@@ -43,6 +45,7 @@ def test_only_commands_that_exist_are_listed() -> None:
         "trust",
         "keys",
         "doctor",
+        "studio",
         "demo",
     ]
 

@@ -12,12 +12,14 @@ from msgspec.structs import replace
 from limner.illustrator import assets, figures, grammar, styles
 from limner.illustrator.assets import AssetInfo
 from limner.illustrator.attachments import Part
-from limner.illustrator.backdrop import draw_backdrop, draw_foreground
+from limner.illustrator.backdrop import draw_backdrop, draw_foreground, find_frame
 from limner.illustrator.groups import group
+from limner.illustrator.layout import Layout, keep_places, spots_of
 from limner.illustrator.palette import recolour, recolour_part
 from limner.illustrator.parsed_prompt import ParsedPrompt, Relation, Subject
 from limner.illustrator.placement import Placed, place
 from limner.illustrator.scenes import HOUR_OF, INDOORS, Scene, usual_place
+from limner.imaging.fonts import CJK
 from limner.imaging.svg import Asset
 from limner.rendering.canvas import Canvas, number
 
@@ -26,22 +28,30 @@ _TABLES = ("table", "laid-table")
 _WATERS = frozenset({"sea", "beach", "lake", *INDOORS})
 _FALLING = frozenset({"rain", "storm", "snowfall", "fog"})
 _MAX_SIGN_LINES = 6
+# A room with more things gets no furniture of its own.
+_ROOMY = 2
 _ASSET_NAME = re.compile(r'<asset name="([^"]+)"')
 
 
 class Composition(msgspec.Struct, frozen=True):
-    """A drawn document, its scene, and the pictures that were made for it alone."""
+    """A drawn document, its scene and layout, and the pictures that were made for it alone."""
 
     document: str
     scene: Scene
+    layout: Layout
     drawings: Mapping[str, Asset]
 
 
-def compose(parsed: ParsedPrompt, *, width: int, height: int, random: Random) -> Composition:
-    """Draw the scene, the things in it and the light over them."""
+def compose(
+    parsed: ParsedPrompt, *, width: int, height: int, random: Random, kept: Layout | None = None
+) -> Composition:
+    """Draw the scene, the things in it and the light over them.
+
+    With the layout of an earlier drawing, everything that was there keeps its place.
+    """
     things = _with_sign(parsed)
     infos = [assets.info(thing.asset) for thing in things]
-    scene = complete_scene(parsed.scene, things)
+    scene = complete = complete_scene(parsed.scene, things)
     if parsed.style in styles.INKS:
         scene = replace(scene, paper=styles.INKS[parsed.style][1], places=())
     if scene.has(*INDOORS):
@@ -50,8 +60,21 @@ def compose(parsed: ParsedPrompt, *, width: int, height: int, random: Random) ->
     things = _with_table(things, scene)
     canvas = Canvas(width=width, height=height, random=random)
     dry = any(not figures.flies(info) and not figures.swims(info) for info in infos)
-    frame = draw_backdrop(canvas, scene, orb=_has_orb(scene, infos), standing=dry)
-    placed = place(group(things), frame, width=width, height=height, random=random)
+    dry = dry or (kept is not None and kept.dry)
+    frame = find_frame(scene, height=height, standing=dry)
+    # Its own numbers, so that the backdrop stays the same if there are other things in it.
+    arranging = Random(random.random())  # noqa: S311 - arranges pictures
+    placed = place(group(things), frame, width=width, height=height, random=arranging)
+    if kept is not None:
+        placed = keep_places(placed, kept, frame, width=width, height=height)
+    draw_backdrop(
+        canvas,
+        scene,
+        orb=_has_orb(scene, infos),
+        standing=dry,
+        taken=[one.box for one in placed],
+        furnished=len(placed) > _ROOMY or any(map(_is_furniture, things)),
+    )
     drawings: dict[str, Asset] = {}
     for one in sorted(placed, key=lambda one: (one.grounded, one.y)):
         _draw(canvas, one, drawings, texts=parsed.texts)
@@ -66,7 +89,14 @@ def compose(parsed: ParsedPrompt, *, width: int, height: int, random: Random) ->
             f'<filter id="{{id}}" x="0" y="0" width="1" height="1">{matrix}</filter>'
         )
         canvas.shapes = [f'<g filter="{grading}">{"".join(canvas.shapes)}</g>']
-    return Composition(canvas.document(), scene, drawings)
+    layout = Layout(
+        things=tuple(things), scene=complete, dry=dry, spots=spots_of(placed, width, height)
+    )
+    return Composition(canvas.document(), scene, layout, drawings)
+
+
+def _is_furniture(thing: Subject) -> bool:
+    return thing.asset in _TABLES or figures.stands_behind(assets.info(thing.asset))
 
 
 def _has_orb(scene: Scene, infos: list[AssetInfo]) -> bool:
@@ -106,7 +136,9 @@ def _with_table(things: list[Subject], scene: Scene) -> list[Subject]:
     loose = [
         place
         for place, thing in enumerate(things)
-        if (thing.relation is None or thing.relation.kind == "between")
+        if thing.relation is None
+        and not thing.depth
+        and thing.position not in ("left", "right")
         and figures.is_tabletop(assets.info(thing.asset))
     ]
     tables = [place for place, thing in enumerate(things) if thing.asset in _TABLES]
@@ -213,8 +245,9 @@ def _has_colour(part: Part, colour: str) -> bool:
 def _draw_lettering(canvas: Canvas, part: Part, texts: Sequence[str]) -> None:
     """Texts on the board of a sign, broken into short lines."""
     lines = [line for text in texts for line in _lines(text)][:_MAX_SIGN_LINES]
-    longest = max(len(line) for line in lines)
-    # Inter is about 0.62 of its size wide on average, in bold capitals a little more.
+    # Inter is about 0.62 of its size wide on average, in bold capitals a little more. A character
+    # of Chinese, Japanese or Korean is as wide as it is high.
+    longest = max(len(line) + 0.5 * len("".join(CJK.findall(line))) for line in lines)
     size = min(part.size * 0.8 / (longest * 0.66), part.size * 0.36 / len(lines))
     x = part.left + part.size / 2
     y = part.top + part.size * 0.335 - (len(lines) - 1) * size * 0.55 + size * 0.36

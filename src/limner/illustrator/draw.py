@@ -6,7 +6,7 @@ for every word. A prompt of which nothing is known becomes a card with its words
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -19,6 +19,7 @@ from limner.illustrator import assets
 from limner.illustrator.backdrop import draw_backdrop, draw_foreground
 from limner.illustrator.compose import complete_scene, compose, used_assets
 from limner.illustrator.grammar import named_genres
+from limner.illustrator.layout import KeptDrawing
 from limner.illustrator.other_backdrops import draw_plain_paper
 from limner.illustrator.parsed_prompt import STATES, ParsedPrompt
 from limner.illustrator.prompt_parser import parse_prompt
@@ -40,13 +41,15 @@ NOTE = (
 class Illustration(msgspec.Struct, frozen=True, kw_only=True):
     """An SVG document, the pictures its ``asset`` elements name, and facts about it in JSON.
 
-    ``squares`` is the number of squares along the shorter side of pixel art.
+    ``squares`` is the number of squares along the shorter side of pixel art. ``kept`` is what an
+    edit of the picture starts from; None if it was drawn from a document.
     """
 
     svg: str
     assets: Mapping[str, Asset]
     facts: Mapping[str, Any]
     squares: int | None = None
+    kept: KeptDrawing | None = None
 
 
 def draw(
@@ -137,10 +140,17 @@ def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Illu
     parsed = parse_prompt(prompt)
     if not parsed.is_known:
         return _card(prompt, parsed, width, height)
+    return draw_parsed(parsed, KeptDrawing(prompt=prompt, seed=seed), width=width, height=height)
+
+
+def draw_parsed(
+    parsed: ParsedPrompt, kept: KeptDrawing, *, width: int, height: int
+) -> Illustration:
+    """Draw a parsed prompt; with the layout of ``kept``, what was there keeps its place."""
     # A prompt may contain lone surrogates, which a seed as text cannot.
-    start = f"{prompt}\n{seed}".encode(errors="surrogatepass")
+    start = f"{kept.prompt}\n{kept.seed}".encode(errors="surrogatepass")
     random = Random(start)  # noqa: S311 - arranges pictures, the same way every time
-    made = compose(parsed, width=width, height=height, random=random)
+    made = compose(parsed, width=width, height=height, random=random, kept=kept.layout)
     matched = [
         {
             "words": thing.words,
@@ -154,8 +164,14 @@ def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Illu
     return Illustration(
         svg=made.document,
         assets={**made.drawings, **{name: assets.get(name) for name in ready}},
-        facts=_facts(matched=matched, background=made.scene.name, parsed=parsed),
+        facts=_facts(
+            matched=matched,
+            background=made.scene.name,
+            parsed=parsed,
+            notes=_missing_characters(parsed.texts),
+        ),
         squares=SQUARES if parsed.style == "pixel" else None,
+        kept=replace(kept, layout=made.layout, texts=parsed.texts, style=parsed.style),
     )
 
 
@@ -174,11 +190,12 @@ def _from_genre(prompt: str, width: int, height: int) -> Illustration | None:
         svg, notes = drawn.svg, drawn.notes
     names = sorted(mentioned_assets(svg))
     matched = [{"words": name, "asset": name, "count": None, "colour": None} for name in names]
-    facts = _facts(matched=matched, background=None)
+    facts = _facts(matched=matched, background=None, notes=notes)
     return Illustration(
         svg=svg,
         assets={name: assets.get(name) for name in names},
-        facts={**facts, "genre": genre.name, "notes": list(notes)},
+        facts={**facts, "genre": genre.name},
+        kept=KeptDrawing(prompt=prompt),
     )
 
 
@@ -200,15 +217,32 @@ def _card(prompt: str, parsed: ParsedPrompt, width: int, height: int) -> Illustr
     return Illustration(
         svg=canvas.document(),
         assets={},
-        facts=_facts(matched=[], background="card", parsed=parsed),
+        facts=_facts(
+            matched=[], background="card", parsed=parsed, notes=_missing_characters(title)
+        ),
+        kept=KeptDrawing(prompt=prompt),
     )
 
 
+def _missing_characters(texts: Sequence[str]) -> list[str]:
+    """What the caller should know about characters that no font has."""
+    words = "".join(texts)
+    if words.isascii():
+        return []
+    from limner.rendering.text import missing_note  # noqa: PLC0415 - loaded on first use
+
+    return missing_note(words)
+
+
 def _facts(
-    *, matched: list[dict[str, Any]], background: str | None, parsed: ParsedPrompt | None = None
+    *,
+    matched: list[dict[str, Any]],
+    background: str | None,
+    parsed: ParsedPrompt | None = None,
+    notes: Sequence[str] = (),
 ) -> dict[str, Any]:
     return {
-        "account": parsed.account if parsed else "",
+        "account": " ".join((*([parsed.account] if parsed and parsed.account else ()), *notes)),
         "matched": matched,
         **{state.replace(" ", "_"): parsed.words(state) if parsed else [] for state in STATES},
         "background": background,

@@ -6,18 +6,19 @@ from typing import Literal, get_args
 
 import msgspec
 
+from limner.illustrator.grammar import Depth, Position
 from limner.illustrator.people import Person
 from limner.illustrator.scenes import Scene
 
 
-class Relation(msgspec.Struct, frozen=True):
+class Relation(msgspec.Struct, frozen=True, array_like=True):
     """The relation of a thing to another one, by its index in the list of things."""
 
     kind: str
     to: int
 
 
-class Subject(msgspec.Struct, frozen=True, kw_only=True):
+class Subject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A thing to draw: its picture, count, colour and scale, and whether it is in the air."""
 
     asset: str
@@ -29,6 +30,8 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     relation: Relation | None = None
     person: Person | None = None
     parts: tuple[tuple[str, str], ...] = ()
+    position: Position = ""
+    depth: Depth = ""
 
 
 State = Literal["drawn", "approximated", "left out"]

@@ -7,7 +7,7 @@ retry a paid request.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -18,9 +18,10 @@ from limner.net.clock import Clock
 from limner.net.failures import MAY_BE_BILLED, Vendor
 from limner.net.http import HttpClient
 from limner.net.redaction import drop_userinfo
-from limner.net.service import DEFAULT_TIMEOUT_S
+from limner.net.service import DEFAULT_TIMEOUT_S, Service
 from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob
+from limner.wires.base import ModelRequest
 
 # A program on the user's own GPU costs nothing, but a picture requested twice is drawn twice.
 MAY_STILL_DRAW = "it may be drawing all the same, and was not asked again"
@@ -61,12 +62,44 @@ class Resumable(Protocol):
         ...
 
 
+@runtime_checkable
+class Batchable(Protocol):
+    """A provider whose requests the vendor takes in batches too.
+
+    Attributes:
+        service: the vendor's HTTP API.
+        batch_api: the vendor's batch API.
+    """
+
+    service: Service
+    batch_api: str
+
+    def batch_request(self, request: ImageRequest) -> ModelRequest:
+        """The request for the vendor's batch API."""
+        ...
+
+    async def read_batched(
+        self, answer: Mapping[str, Any], request: ImageRequest, model: ImageModel, sink: Sink
+    ) -> Receipt:
+        """Read a response of the batch API, whose picture is in the sink; raises as generate.
+
+        ``model`` has the price of the batch.
+        """
+        ...
+
+
+Illustrate = Callable[
+    [ImageRequest], Awaitable[tuple[bytes, Mapping[str, object], Mapping[str, object] | None]]
+]
+"""Draws a request: a PNG, facts about it, and the scene that is kept for later edits."""
+
+
 class Connection(Discreet, frozen=True, kw_only=True):
     """What a provider is built from, in the event loop that will use it.
 
-    ``illustrate`` is the embedded illustrator: it takes a request and returns a PNG and facts about
-    it. ``base_url`` has no slash at its end. ``timeout_s`` limits each request as a whole.
-    ``variables`` holds the environment variables that the spec names and that are set.
+    ``illustrate`` is the embedded illustrator. ``base_url`` has no slash at its end. ``timeout_s``
+    limits each request as a whole. ``variables`` holds the environment variables that the spec
+    names and that are set.
     """
 
     unshown = ("base_url", "key", "variables")
@@ -74,7 +107,7 @@ class Connection(Discreet, frozen=True, kw_only=True):
     http: HttpClient
     base_url: str
     key: str
-    illustrate: Callable[[ImageRequest], Awaitable[tuple[bytes, Mapping[str, object]]]]
+    illustrate: Illustrate
     clock: Clock = msgspec.field(default_factory=Clock)
     timeout_s: float = DEFAULT_TIMEOUT_S
     variables: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
