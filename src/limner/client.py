@@ -181,6 +181,7 @@ class Limner:
     eyes = _forward(Components.eyes)
     exporting = _forward(Components.exporting)
     fitting = _forward(Components.fitting)
+    gallery = _forward(Components.gallery)
     garbage = _forward(Components.garbage)
     repairer = _forward(Components.repairer)
     handles = _forward(Components.handles)
@@ -199,6 +200,7 @@ class Limner:
     showing = _forward(Components.showing)
     specs = _forward(Components.specs)
     store = _forward(Components.store)
+    thumbnails = _forward(Components.thumbnails)
 
     @overload
     async def generate(

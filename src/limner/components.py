@@ -54,10 +54,12 @@ if TYPE_CHECKING:
     from limner.money.ledger import Money
     from limner.net.http import Http
     from limner.pictures.fitting import Fitting
+    from limner.pictures.gallery import Gallery
     from limner.pictures.gc import GarbageCollector
     from limner.pictures.repair import HomeRepairer
     from limner.pictures.request import ImageRequest
     from limner.pictures.take import Pictures
+    from limner.pictures.thumbnails import Thumbnails
     from limner.providers.base import Provider, ProviderSpec
     from limner.providers.choice import Choice
     from limner.rendering.sources import CompiledSource, SourceFormat
@@ -234,6 +236,20 @@ class Components:
         from limner.tools.picture_info import PictureInfoReader
 
         return PictureInfoReader(pictures=self.pictures, money=self.money, imaging=self.imaging)
+
+    @part
+    def gallery(self) -> Gallery:
+        """The stored pictures as a person looks for them."""
+        from limner.pictures.gallery import Gallery
+
+        return Gallery(store=self.store)
+
+    @part
+    def thumbnails(self) -> Thumbnails:
+        """Makes small pictures for lists."""
+        from limner.pictures.thumbnails import Thumbnails
+
+        return Thumbnails(self.home.thumbnails, blobs=self.blobs, imaging=self.imaging)
 
     @part
     def garbage(self) -> GarbageCollector:

@@ -210,6 +210,7 @@ WORDS: dict[str, list[tuple[list[str], bytes]]] = {
     "trust": [(["--list"], b"")],
     "keys": [(["list"], b"")],
     "doctor": [([], b"")],
+    "studio": [(["--port", "99999"], b"")],
     "demo": [([], b"")],
 }
 

@@ -41,6 +41,7 @@ COMMANDS = {
     "trust": "accept the limner.toml of a folder, as it is now",
     "keys": "store, list and remove API keys",
     "doctor": "check that everything works here, and repair a damaged home",
+    "studio": "open a page with everything that was made, seen and spent",
     "demo": "draw a scene, a chart and a diagram offline, and look at one",
 }
 EXAMPLE = """\
