@@ -14,11 +14,13 @@ _IN_THE_AIR = word_set(
     sun-with-face cloud cloud-with-rain cloud-with-snow cloud-with-lightning
     cloud-with-lightning-and-rain sun-behind-cloud sun-behind-large-cloud sun-behind-rain-cloud
     sun-behind-small-cloud star glowing-star sparkles high-voltage rocket tornado
-    globe-showing-americas phoenix-bird globe-showing-europe-africa globe-showing-asia-australia
+    zeppelin drone hummingbird dragonfly flying-bird globe-showing-americas
+    phoenix-bird globe-showing-europe-africa globe-showing-asia-australia
     """
 )
 _IN_WATER = frozenset(
     {
+        "sand-island",
         "desert-island",
         "duck",
         "lotus",
@@ -66,6 +68,11 @@ SURFACES = {
     "rocket": (0.3, 0.5),
     "dragon": (0.5, 0.6),
     "desert-island": (0.75, 0.5),
+    "sand-island": (0.35, 0.5),
+    "branch": (0.2, 0.5),
+    "barrel": (0.04, 0.5),
+    "drawbridge-castle": (0.3, 0.5),
+    "book-stack": (0.02, 0.5),
     "tractor": (0.62, 0.62),
     "rug": (0.7, 0.5),
     "laid-table": (0.16, 0.5),
@@ -74,7 +81,9 @@ SURFACES = {
     "elephant": (0.16, 0.6),
     "castle": (0.3, 0.5),
 }
-_FLAT = word_set("rug bed desert-island skateboard sled table laid-table stone-bridge")
+_FLAT = word_set(
+    "rug bed desert-island sand-island book-stack skateboard sled table laid-table stone-bridge"
+)
 # Where the mouth of a picture is, if not where most have it.
 MOUTHS = {
     "giraffe": (0.04, 0.2),
@@ -102,6 +111,10 @@ SEATS = word_set("bench chair couch-and-lamp bed rock wood sled seat")
 _MOUNT_SURFACE = (0.34, 0.6)
 _PLAIN_SURFACE = (0.08, 0.5)
 
+_CARRIERS = word_set("table laid-table bookshelf bench bed chair sled skateboard")
+# A picture -> the picture with open wings.
+FLYING = {"bird": "flying-bird", "seagull": "flying-bird"}
+
 # Groups of things that are usually on a table, not on the floor.
 _TABLETOP_GROUPS = word_set(
     """
@@ -117,6 +130,8 @@ _IN_THE_BACK = word_set(
     """
     deciduous-tree evergreen-tree palm-tree leafless-tree castle bookshelf fireplace floor-lamp
     stone-bridge bamboo couch-and-lamp bed ferris-wheel circus-tent fence street-lamp
+    wardrobe fridge oven windmill treehouse well barn wood-cabin pyramids stone-tower cave waterfall
+    curtains washing-machine
     """
 )
 
@@ -200,6 +215,13 @@ def surface(info: AssetInfo) -> tuple[float, float]:
 def is_alive(info: AssetInfo) -> bool:
     """Whether a picture shows a person or an animal, who can hold and wear things."""
     return info.group.startswith(("person", "animal")) or info.group in ("cat-face", "monkey-face")
+
+
+def carries(owner: AssetInfo, info: AssetInfo) -> bool:
+    """Whether a thing "with" another carries it: an island with palms, a table with a vase."""
+    if owner.name in ("desert-island", "sand-island"):
+        return info.group.startswith(("plant", "animal", "person", "place"))
+    return owner.name in _CARRIERS and is_tabletop(info)
 
 
 def is_worn(info: AssetInfo) -> bool:

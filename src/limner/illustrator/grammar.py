@@ -289,11 +289,11 @@ COLOUR_AS_THING = {"orange": "tangerine"}
 # ignored and reported to the caller.
 STYLE_PHRASES = word_set(
     """
-    hero image, pixel art, line art, clip art, oil painting, water colour, water color, concept art,
+    hero image, clip art, oil painting, concept art,
     digital art, depth of field, high resolution, high quality, ultra detailed, highly detailed,
     close up, wide angle, wide shot, studio ghibli, van gogh, 3d render, art style, stock photo,
-    soft light, bird eye, low poly, flat design, vector art, award winning, black and white,
-    children book, ghibli style, comic book, pencil drawing, soft lighting, trending on artstation
+    soft light, bird eye, low poly, award winning, children book, ghibli style, comic book,
+    soft lighting, trending on artstation
     """,
     separator=",",
 )

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from limner.illustrator import assets, grammar, people, scenes, styles, vocabulary
 from limner.illustrator.grammar import Depth, Position
-from limner.illustrator.palette import PARTS
+from limner.illustrator.palette import PART_COUNTS, PARTS, WITH_PART
 from limner.illustrator.parsed_prompt import ParsedPrompt, Relation, State, Subject, WordUse
 from limner.illustrator.people import PEOPLE, Person
 from limner.illustrator.scenes import Scene
@@ -19,6 +19,7 @@ from limner.illustrator.thing_list import LOOSE_RELATIONS, ThingList
 from limner.illustrator.words import singular, split
 
 _PLAIN_WORDS = frozenset({"plain", "simple", "blank", "solid"})
+_STACKS = frozenset({"stack", "pile"})
 _BOTH = frozenset({"them", "both"})
 _BACKGROUND_WORDS = frozenset({"background", "backdrop"})
 
@@ -175,7 +176,7 @@ class _Parser(msgspec.Struct):
         if verb == "sleeping":
             self._sleep(text)
         elif verb in grammar.ALOFT_WORDS and self.relation == "above" and self.things.items:
-            self.things.change_last(aloft=True)
+            self.things.lift_last()
             self.verb_shown = True
         elif verb in people.POSES and person is not None:
             self.things.dress(person, {"pose": people.POSES[verb]})
@@ -243,6 +244,10 @@ class _Parser(msgspec.Struct):
             self._note(self._whole(words), "left out")
         else:
             plural = phrase not in vocabulary.phrases() and singular(phrase[-1]) != phrase[-1]
+            if name in vocabulary.STACKS and _STACKS & set(
+                self.words[max(self.at - 4, 0) : self.at]
+            ):
+                name, plural = vocabulary.STACKS[name], False
             count = self.count or (grammar.BARE_PLURAL if plural else 1)
             self._note_thing(phrase, name)
             self._add(
@@ -301,6 +306,10 @@ class _Parser(msgspec.Struct):
 
     def _take_part(self, text: str) -> bool:
         """A part of the last thing: the door of a house is painted, not drawn beside it."""
+        for at, one in enumerate(self.things.items):
+            if (one.asset, singular(text)) in WITH_PART:
+                asset = WITH_PART[one.asset, singular(text)]
+                self.things.items[at] = replace(one, asset=asset)
         place = next((at for at, one in enumerate(self.things.items) if one.asset in PARTS), None)
         if place is None or singular(text) not in PARTS[self.things.items[place].asset]:
             return False
@@ -309,6 +318,7 @@ class _Parser(msgspec.Struct):
             painted = (part, grammar.COLOURS[self.colour])
             self.things.items[place] = replace(thing, parts=(*thing.parts, painted))
         fixed = self.modifiers and not PARTS[thing.asset][part]
+        fixed = fixed and self.count != PART_COUNTS.get((thing.asset, part))
         self._note(self._whole(text), "approximated" if fixed else "drawn", thing.asset)
         self._clear()
         return True
@@ -327,9 +337,12 @@ class _Parser(msgspec.Struct):
             return
         words = self.relation_words if self.relation else ""
         after_and = "and" in self.words[max(self.at - 3, 0) : self.at]
-        self.relation = (
-            self.things.relation_of(thing.asset, words, is_after_and=after_and) or self.relation
+        before = self.words[self.at - 2 - len(self.modifiers) : self.at - len(self.modifiers)]
+        after_of = len(before) == 2 and before[1] == "of" and self.things.was_just_named(before[0])
+        meant = self.things.relation_of(
+            thing.asset, words, is_after_and=after_and, is_after_of=after_of
         )
+        self.relation = meant or self.relation
         if self.relation is not None and words not in ("", "with"):
             near = "approximated" if self.relation == "facing" else "drawn"
             self._note(self.relation_words, near if self.things.items else "left out")
@@ -401,7 +414,7 @@ class _Parser(msgspec.Struct):
         """Lift the previous thing ("a bird flying") or the next one ("a flying pig")."""
         self._note(self.words[self.at], "drawn")
         if self.things.was_just_named(self.words[max(self.at - 1, 0)]):
-            self.things.change_last(aloft=True)
+            self.things.lift_last()
         else:
             self.aloft = True
 

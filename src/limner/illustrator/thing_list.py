@@ -39,20 +39,23 @@ class ThingList(msgspec.Struct):
         """Whether a picture has no room for another thing."""
         return len(self.items) >= MAX_THINGS
 
-    def relation_of(self, name: str, words: str, *, is_after_and: bool) -> str | None:
-        """What "with" or "and" before a thing means: a cat with a hat wears it."""
-        info, last = assets.info(name), len(self.items) - 1
-        if last < 0:
+    def relation_of(
+        self, name: str, words: str, *, is_after_and: bool, is_after_of: bool
+    ) -> str | None:
+        """What "with", "and" or "of" before a thing means: a cat with a hat wears it."""
+        if not self.items:
             return None
-        if is_after_and and figures.is_worn(info):
-            before = self.items[last].relation
-            return "wearing" if before is not None and before.kind == "wearing" else None
-        owner = assets.info(self.items[self._subject(last)].asset)
-        if words != "with" or not figures.is_alive(owner):
-            return None
-        if figures.is_worn(info):
-            return "wearing"
-        return "holding" if figures.can_be_held(info) else None
+        info, last = assets.info(name), self.items[-1]
+        before = last.relation.kind if last.relation is not None else ""
+        owner = assets.info(self.items[self._subject(len(self.items) - 1)].asset)
+        alive = words == "with" and figures.is_alive(owner)
+        found = {
+            "filling": is_after_of and last.asset in figures.CONTAINERS,
+            "carrying": words == "with" and figures.carries(owner, info),
+            "wearing": figures.is_worn(info) and (alive or (is_after_and and before == "wearing")),
+            "holding": alive and figures.can_be_held(info),
+        }
+        return next((kind for kind, fits in found.items() if fits), None)
 
     def add(self, thing: Subject, relation: str | None) -> None:
         """Add a thing, and tie the thing before it to it, or it to the thing before it."""
@@ -67,6 +70,13 @@ class ThingList(msgspec.Struct):
             self.items[subject] = replace(self.items[subject], position=before)
             self.items[place] = replace(thing, position=after)
             self.joined.append(place)
+            return
+        if relation in ("carrying", "filling"):
+            kind = "on" if relation == "carrying" else "in"
+            self.items[place] = replace(thing, relation=Relation(kind, subject))
+            if self.items[subject].asset == "desert-island" and thing.asset == "palm-tree":
+                # The picture of a desert island has a palm already.
+                self.items[subject] = replace(self.items[subject], asset="sand-island")
             return
         if relation in _BELONGS_TO_SUBJECT:
             self.items[place] = replace(thing, relation=Relation(relation, subject))
@@ -113,6 +123,11 @@ class ThingList(msgspec.Struct):
         """Change the look of a person."""
         thing = self.items[place]
         self.items[place] = replace(thing, person=replace(thing.person or Person(), **look))
+
+    def lift_last(self) -> None:
+        """Put the last thing in the air, with open wings if it has any."""
+        asset = self.items[-1].asset
+        self.change_last(aloft=True, asset=figures.FLYING.get(asset, asset))
 
     def change_last(self, **changes: Any) -> None:
         """Replace fields of the last thing."""
