@@ -380,6 +380,33 @@ SURFBOARD = OwnPicture(
         'stroke="#FFE58A" stroke-width="1.2"/>'
     ),
 )
+CARDBOARD_BOX = OwnPicture(
+    name="cardboard-box",
+    title="cardboard box",
+    group="household",
+    tags="box,carton,package,open",
+    body=(
+        f"<defs>{fade('front', '#D9A868', '#B9864A')}{fade('flap', '#E8BE84', '#C99858')}</defs>"
+        '<path d="M5 13h22l-2-4H7z" fill="#7A5630"/>'
+        '<path d="M5 13L1 8.500h5.500L7 9zM27 13l4-4.500h-5.500L25 9z" fill="url(#flap)"/>'
+        '<path d="M5 13h22v17H5z" fill="url(#front)"/>'
+        '<path d="M5 13h22l2.5 4.500h-27z" fill="url(#flap)"/>'
+        '<path d="M14 17.500h4V30h-4z" fill="#E8D3A8" fill-opacity="0.55"/>'
+    ),
+)
+BOWL = OwnPicture(
+    name="bowl",
+    title="bowl",
+    group="dishware",
+    tags="dish,kitchen,empty",
+    body=(
+        f"<defs>{fade('china', '#F4F8FC', '#A9C3E0')}</defs>"
+        '<ellipse cx="16" cy="15" rx="14.5" ry="3.2" fill="#8FA9C6"/>'
+        '<path d="M1.5 15h29c0 8-5.5 13-11 14h-7c-5.5-1-11-6-11-14z" fill="url(#china)"/>'
+        '<path d="M2 17.500c8 2.5 20 2.5 28 0" fill="none" stroke="#4A7FC0" stroke-width="1"/>'
+        '<path d="M11.5 29h9v1.500h-9z" fill="#8FA9C6"/>'
+    ),
+)
 
 
 OWN_THINGS: tuple[OwnPicture, ...] = (
@@ -401,6 +428,8 @@ OWN_THINGS: tuple[OwnPicture, ...] = (
     WARDROBE,
     OVEN,
     SURFBOARD,
+    CARDBOARD_BOX,
+    BOWL,
     _sleeping("cat", coat="#FFB25E", dark="#E08A34", pointed=True),
     _sleeping("black-cat", coat="#3A3844", dark="#26242E", pointed=True),
     _sleeping("dog", coat="#D9A066", dark="#A86D3B", pointed=False),

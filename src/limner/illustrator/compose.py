@@ -81,7 +81,9 @@ def compose(
         if one.wet:
             _draw_foam(canvas, one)
     draw_foreground(canvas, scene)
-    _apply_style(canvas, drawings, parsed.style)
+    # The night is dark enough.
+    gloomy_night = parsed.style == "gloomy" and scene.hour == "night"
+    _apply_style(canvas, drawings, "" if gloomy_night else parsed.style)
     layout = Layout(
         things=tuple(things), scene=complete, dry=dry, spots=spots_of(placed, width, height)
     )
@@ -173,6 +175,9 @@ def complete_scene(requested: Scene, things: list[Subject]) -> Scene:
         found = usual_place((info.name, info.group) for info in infos)
         if found in INDOORS and requested.weather & _FALLING:
             found = "meadow"
+        sunny = "summer" in requested.weather or any(map(figures.is_orb, infos))
+        if found in INDOORS and sunny:
+            found = "beach"
         if found is None and (places or requested.hour or requested.weather or hours):
             found = "meadow"
         places = tuple(dict.fromkeys((*places, found))) if found else places

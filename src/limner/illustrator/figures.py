@@ -81,6 +81,10 @@ SURFACES = {
     "elephant": (0.16, 0.6),
     "castle": (0.3, 0.5),
 }
+_SHARED = word_set("stone-bridge table laid-table bench couch-and-lamp bed bookshelf")
+# Where things in a container begin, as a fraction of its height, if not where most do.
+INSIDES = {"bowl": 0.15, "bowl-with-spoon": 0.2, "basket": 0.4, "cardboard-box": 0.26, "crate": 0.2}
+_BALLS = word_set("soccer-ball basketball volleyball tennis baseball yarn crystal-ball")
 _FLAT = word_set(
     "rug bed desert-island sand-island book-stack skateboard sled table laid-table stone-bridge"
 )
@@ -123,7 +127,9 @@ _TABLETOP_GROUPS = word_set(
     phone science sound tool writing arts-crafts clothing plant-flower
     """
 )
-_TABLETOP_NAMES = frozenset({"alarm-clock", "mantelpiece-clock", "potted-plant", "hourglass-done"})
+_TABLETOP_NAMES = frozenset(
+    {"fishbowl", "bowl", "alarm-clock", "mantelpiece-clock", "potted-plant", "hourglass-done"}
+)
 _ON_THE_FLOOR = frozenset({"christmas-tree", "street-lamp", "jack-o-lantern"})
 
 _IN_THE_BACK = word_set(
@@ -151,6 +157,8 @@ WIELDED = word_set("tennis dagger hammer axe magic-wand pick bow-and-arrow")
 READABLE = frozenset({"open-book", "newspaper", "scroll", "page-facing-up"})
 CONTAINERS = word_set(
     """
+    bowl cardboard-box crate barrel cauldron fishbowl wheelbarrow treehouse bird-cage dog-house well
+    carriage nest-with-eggs empty-nest battle-tank
     automobile bathtub basket bowl-with-spoon bucket bus canoe hot-air-balloon jar hot-beverage
     locomotive motor-boat oncoming-automobile pickup-truck pot-of-food racing-car rocket sailboat
     shopping-cart speedboat sport-utility-vehicle taxi teacup-without-handle package bed handbag
@@ -161,7 +169,7 @@ CONTAINERS = word_set(
 
 def carries_all(info: AssetInfo) -> bool:
     """Whether all things that are named before it are on it, as on a table."""
-    return info.name == "stone-bridge" or (info.group == "household" and info.name != "rug")
+    return info.name in _SHARED
 
 
 def stands_behind(info: AssetInfo) -> bool:
@@ -234,6 +242,11 @@ def can_be_held(info: AssetInfo) -> bool:
     return info.name in HELD_HIGH | WIELDED | READABLE or (
         info.group in _HELD_GROUPS and not is_worn(info)
     )
+
+
+def is_ball(info: AssetInfo) -> bool:
+    """Whether a thing is round and small; what balances on it is larger."""
+    return info.name in _BALLS
 
 
 def is_flat(info: AssetInfo) -> bool:

@@ -31,7 +31,7 @@ PARTS: Mapping[str, Mapping[str, str]] = {
     "castle": {"tower": "", "gate": "", "wall": "", "flag": ""},
     "drawbridge-castle": {"tower": "", "gate": "", "wall": "", "drawbridge": ""},
     "fishbowl": {"goldfish": "", "fish": ""},
-    "treehouse": {"tree": ""},
+    "treehouse": {"tree": "", "oak tree": "", "oak": "", "big tree": ""},
 }
 # How many of a part a picture has.
 PART_COUNTS = {("castle", "tower"): 3, ("drawbridge-castle", "tower"): 4}

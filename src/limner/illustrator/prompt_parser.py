@@ -118,6 +118,7 @@ class _Parser(msgspec.Struct):
     look_words: list[str] = msgspec.field(default_factory=list[str])
     # Whether the picture shows the verb of the relation, and where the last scene word ended.
     verb_shown: bool = False
+    burning: bool = False
     scene_end: int = -1
     # The place of the next thing, and the words that say so.
     placing: Placing | None = None
@@ -136,6 +137,8 @@ class _Parser(msgspec.Struct):
         self._settle_verb("left out")
         if self.placing is not None:
             self._note(self.placing_words, "left out")
+        if self.burning:
+            self._note("burning", "left out")
 
     def scene(self) -> Scene:
         """The scene, as far as the prompt names it."""
@@ -161,6 +164,11 @@ class _Parser(msgspec.Struct):
                 self._settle_verb("left out")
                 self.relation, self.relation_words = grammar.RELATIONS[text], text
                 self._show_verb(phrase[0], text)
+            elif text in grammar.GROUPS_OF:
+                self.count = grammar.GROUPS_OF[text]
+                self.modifiers.append(text)
+                if text == "field of":
+                    self.places.append("meadow")
             elif text in grammar.OTHER_THINGS:
                 self._miss(text)
             elif self._take_position(text) or self._take_look(text) or self._take_part(text):
@@ -248,7 +256,8 @@ class _Parser(msgspec.Struct):
                 self.words[max(self.at - 4, 0) : self.at]
             ):
                 name, plural = vocabulary.STACKS[name], False
-            count = self.count or (grammar.BARE_PLURAL if plural else 1)
+            usual = grammar.COLLECTIVES.get(words) or (grammar.BARE_PLURAL if plural else 1)
+            count = self.count or usual
             self._note_thing(phrase, name)
             self._add(
                 Subject(
@@ -344,10 +353,16 @@ class _Parser(msgspec.Struct):
         )
         self.relation = meant or self.relation
         if self.relation is not None and words not in ("", "with"):
-            near = "approximated" if self.relation == "facing" else "drawn"
-            self._note(self.relation_words, near if self.things.items else "left out")
-        self.things.add(thing, self.relation)
+            near = self.things.is_near(self.relation, thing.asset)
+            state = "approximated" if near else "drawn"
+            self._note(self.relation_words, state if self.things.items else "left out")
+        if not self.things.merge(thing, self.relation, words=self.words[max(self.at - 1, 0)]):
+            self.things.add(thing, self.relation)
         self.relation = None
+        if self.burning:
+            self._note("burning", "drawn", "fire")
+            self.things.set_on_fire()
+            self.burning = False
         if self.placing is not None:
             self.things.put(self.placing.position, self.placing.depth)
             self._note(self.placing_words, "drawn")
@@ -365,6 +380,12 @@ class _Parser(msgspec.Struct):
             self._lift()
         elif word == "sleeping":
             self._sleep(word)
+        elif word == "burning":
+            self.burning = True
+        elif word in grammar.PRONOUNS and self.relation and self.things.tie_back(self.relation):
+            near = self.things.is_near(self.relation, self.things.items[0].asset)
+            self._note(self.relation_words, "approximated" if near else "drawn")
+            self.relation = None
         elif word in grammar.SHOWN_BY_SCENE and grammar.SHOWN_BY_SCENE[word] & set(self.words):
             self._note(word, "drawn")
         elif not (self._take_modifier(word) or self._take_manner(word)):

@@ -70,7 +70,7 @@ _MATRICES: Mapping[str, str] = {
     "sepia": _grade(0.12, (1.0, 0.88, 0.7), (0.1, 0.06, 0.0)),
     "warm": _grade(1.05, (1.06, 0.97, 0.8), (0.04, 0.01, -0.01)),
     "cold": _grade(0.85, (0.82, 0.95, 1.08), (0.0, 0.01, 0.05)),
-    "gloomy": _grade(0.45, (0.76, 0.8, 0.88), (0.0, 0.01, 0.03)),
+    "gloomy": _grade(0.45, (0.85, 0.88, 0.96), (0.0, 0.01, 0.03)),
     "cheerful": _grade(1.4, (1.05, 1.05, 1.02), (0.01, 0.01, 0.0)),
     "dramatic": _grade(1.1, (1.3, 1.25, 1.22), (-0.17, -0.17, -0.14)),
     "pastel": _grade(0.7, (0.72, 0.72, 0.72), (0.27, 0.26, 0.28)),
@@ -84,7 +84,8 @@ _DUOTONE = (("0.15", "1"), ("0.09", "0.84"), ("0.4", "0.66"))
 _WATERCOLOUR = (
     '<feTurbulence type="fractalNoise" baseFrequency="0.012" numOctaves="3" seed="4" result="n"/>'
     '<feDisplacementMap in="SourceGraphic" in2="n" scale="9" xChannelSelector="R" '
-    'yChannelSelector="G" result="d"/><feComposite in="d" in2="SourceGraphic" operator="over" result="f"/>'
+    'yChannelSelector="G" result="d"/>'
+    '<feComposite in="d" in2="SourceGraphic" operator="over" result="f"/>'
     '<feGaussianBlur in="f" stdDeviation="1.1" result="s"/>'
     '<feColorMatrix in="s" type="matrix" values="{wash}" result="w"/>'
     '<feTurbulence type="fractalNoise" baseFrequency="0.02" numOctaves="4" seed="9"/>'
