@@ -154,11 +154,8 @@ class _Parser(msgspec.Struct):
         for length in range(min(_longest(), len(self.words) - self.at), 0, -1):
             phrase = tuple(self.words[self.at : self.at + length])
             text = " ".join(phrase)
-            if text in styles.STYLE_OF:
-                self.drawn_style = styles.STYLE_OF[text]
-                self._note(text, "drawn", self.drawn_style)
-            elif text in grammar.STYLE_PHRASES:
-                self._note(text, "left out")
+            if self._take_style(text) or self._take_position(text):
+                pass
             elif text in grammar.RELATIONS:
                 self._drop_modifiers()
                 self._settle_verb("left out")
@@ -171,12 +168,22 @@ class _Parser(msgspec.Struct):
                     self.places.append("meadow")
             elif text in grammar.OTHER_THINGS:
                 self._miss(text)
-            elif self._take_position(text) or self._take_look(text) or self._take_part(text):
+            elif self._take_look(text) or self._take_part(text):
                 pass
             elif not (self._take_scene(phrase) or self._take_thing(phrase)):
                 continue
             return length
         return 0
+
+    def _take_style(self, text: str) -> bool:
+        """Words for a style or a mood; a picture has one."""
+        if text not in styles.STYLE_OF and text not in grammar.STYLE_PHRASES:
+            return False
+        style = styles.STYLE_OF.get(text, "")
+        taken = not style or (self.drawn_style not in ("", style))
+        self.drawn_style = self.drawn_style or style
+        self._note(text, "left out" if taken else "drawn", "" if taken else style)
+        return True
 
     def _show_verb(self, verb: str, text: str) -> None:
         """Show the verb that a relation starts with: asleep on a rug, flying over the sea."""

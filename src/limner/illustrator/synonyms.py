@@ -110,7 +110,7 @@ SYNONYMS = {
     "student": "graduate, ~learner",
     "teacher": "professor, schoolteacher",
     "technologist": "programmer, developer, coder, software engineer, ~engineer, ~hacker, ~gamer",
-    "tooth": "white tooth, molar",
+    "tooth": "tooth, molar",
     "crystal-ball": "~snow globe",
     "mosque": "~taj mahal",
     "woman-dancing": "dancer, ~ballerina, flamenco dancer, salsa dancer",
