@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from limner.agent.session_export import ExportedSession
     from limner.agent.session_import import ImportedSession
     from limner.agents import Agent
+    from limner.batches.records import Batch, BatchCounts, BatchStatus
     from limner.blocking import (
         BlockingPicture,
+        batch,
         edit,
         evidence,
         fit,
@@ -108,6 +110,9 @@ _HOMES = {
     "AnySize": "limner.catalogue.sizes",
     "ApprovalPolicy": "limner.tools.base",
     "ApprovalRequest": "limner.frontends.remote.approvals",
+    "Batch": "limner.batches.records",
+    "BatchCounts": "limner.batches.records",
+    "BatchStatus": "limner.batches.records",
     "BlockingPicture": "limner.blocking",
     "Box": "limner.imaging.evidence",
     "Choice": "limner.providers.choice",
@@ -206,6 +211,7 @@ _HOMES = {
     "codex_thread": "limner.frontends.codex",
     "connect": "limner.frontends.remote.client",
     "create_image_tools": "limner.client",
+    "batch": "limner.blocking",
     "edit": "limner.blocking",
     "evidence": "limner.blocking",
     "fit": "limner.blocking",
@@ -225,6 +231,9 @@ __all__ = [
     "AnySize",
     "ApprovalPolicy",
     "ApprovalRequest",
+    "Batch",
+    "BatchCounts",
+    "BatchStatus",
     "BlockingPicture",
     "Box",
     "Choice",
@@ -320,6 +329,7 @@ __all__ = [
     "TurnStarted",
     "Usage",
     "UsageUpdated",
+    "batch",
     "codex_thread",
     "connect",
     "create_image_tools",

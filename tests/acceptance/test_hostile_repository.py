@@ -193,6 +193,8 @@ WORDS: dict[str, list[tuple[list[str], bytes]]] = {
     "transform": [(["evil.svg", "--resize", "50%"], b""), ([ESCAPES, "--cut-out"], b"")],
     "inspect": [(["evil.svg", "What is it?"], b""), ([ESCAPES, LINES, BIDI, "What?"], b"")],
     "fit": [(["note.png", ESCAPES, BIDI], b"")],
+    "batch": [(["plan", "rows.jsonl"], b""), (["run", "rows.jsonl", "--budget", "1"], b"")],
+    "work": [([], b"")],
     "show": [(["note.png"], b""), ([ESCAPES, "--json"], b"")],
     "models": [([], b""), (["--vision"], b"")],
     "spend": [([], b"")],

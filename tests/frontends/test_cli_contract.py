@@ -109,6 +109,8 @@ SUCCEEDING = {
     "transform": ["transform", "cat.png", "--resize", "50%"],
     "inspect": ["inspect", "cat.png", "How large is it?"],
     "fit": ["fit", "cat.png"],
+    "batch": ["batch", "plan", "rows.jsonl"],
+    "work": ["work"],
     "show": ["show", "cat.png"],
     "models": ["models"],
     "spend": ["spend"],
@@ -133,6 +135,8 @@ FAILING = {
     "transform": ["transform", "cat.png"],
     "inspect": ["inspect", "cat.png"],
     "fit": ["fit", "cat.png", "--for", "nobody/nothing"],
+    "batch": ["batch", "run", "cat.png"],
+    "work": ["work", "extra"],
     "show": ["show"],
     "models": ["models", "extra"],
     "spend": ["spend", "--since", "monday"],
@@ -157,6 +161,7 @@ def test_json_is_exactly_one_object_on_standard_output(cli: CommandLine) -> None
     assert [*SUCCEEDING] == [*FAILING] == ending
     Image.new("RGB", (64, 48), "orange").save(cli.studio.cwd / "cat.png")
     (cli.studio.cwd / "chart.json").write_text('{"type": "pie", "values": {"a": 1, "b": 2}}')
+    (cli.studio.cwd / "rows.jsonl").write_text('{"key": "fox", "prompt": "a fox"}')
     (cli.studio.cwd / "costs.csv").write_text("start_time,amount_value\n1794700800,0\n")
     # A key, so that somebody could draw from pictures; and eyes that need none.
     cli.studio.env |= {"OPENAI_API_KEY": "sk-0", "LIMNER_MODEL_ROLES_VISION": "limner/eyes"}

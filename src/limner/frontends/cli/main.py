@@ -24,6 +24,8 @@ COMMANDS = {
     "transform": "crop, scale, mark, blur, cut out, convert or compress a picture, for free",
     "inspect": "ask a question about pictures",
     "fit": "make pictures ready for models, and say what it costs to send them",
+    "batch": "run many calls from a manifest, each row once, within one budget",
+    "work": "take rows of the open batches of this home",
     "show": "what a picture is, where it comes from and what was made from it",
     "models": "models that draw and look: what is usable now, what a key adds",
     "spend": "what was spent, and on what",
