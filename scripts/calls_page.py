@@ -122,6 +122,13 @@ CALLS = (
         words=("path", "paths", "question"),
     ),
     Call(
+        python="evidence",
+        functions=(Limner.evidence,),
+        words=("image",),
+        note="`limner inspect --evidence`. A model gets the evidence of its question with the "
+        "answer of `inspect_image`.",
+    ),
+    Call(
         python="fit",
         functions=(Limner.fit,),
         tool="image_fit",

@@ -190,6 +190,7 @@ def edit(
 
 quote = _blocking(Limner.quote)
 inspect = _blocking(Limner.inspect)
+evidence = _blocking(Limner.evidence)
 fit = _blocking(Limner.fit)
 transform = _blocking(Limner.transform)
 take = _blocking(Limner.take)

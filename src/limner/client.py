@@ -41,6 +41,7 @@ from limner.wires.base import HANDLE_URL
 if TYPE_CHECKING:
     from limner.agent.session_export import ExportedSession
     from limner.agent.session_import import ImportedSession
+    from limner.eyes.evidence import Evidence
     from limner.imaging.fit import Region
     from limner.money.records import JobRow, Spend
     from limner.pictures.fitting import FittedImage
@@ -175,6 +176,7 @@ class Limner:
     drawing = _forward(Components.drawing)
     rendering = _forward(Components.rendering)
     transforming = _forward(Components.transforming)
+    eyes = _forward(Components.eyes)
     exporting = _forward(Components.exporting)
     fitting = _forward(Components.fitting)
     garbage = _forward(Components.garbage)
@@ -384,6 +386,15 @@ class Limner:
         person = self.person(**_hooks(given))
         request = _read(InspectRequest, await self._with_names(InspectRequest, given))
         return await self.looking.inspect(request, person)
+
+    async def evidence(self, image: ImageInput) -> Evidence:
+        """Everything that limner measures and reads in a picture, without asking a model.
+
+        Raises:
+            LimnerError: as `fit`.
+        """
+        picture = await self.take(image)
+        return await self.eyes.gather(await self.pictures.original(picture))
 
     async def fit(
         self,

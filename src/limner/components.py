@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from limner.agent.session_import import SessionImporter
     from limner.agent.sessions import Sessions
     from limner.catalogue.images import Size
+    from limner.eyes.model import Eyes
     from limner.imaging.pool import Imaging
     from limner.models.base import Model
     from limner.models.registry import KnownModel, Registry
@@ -315,6 +316,13 @@ class Components:
         return SourceRenderer(compile=self._compile, resolve=self._resolve, generator=self.drawing)
 
     @part
+    def eyes(self) -> Eyes:
+        """Measures pictures, and answers from what it measured."""
+        from limner.eyes.model import Eyes
+
+        return Eyes(self.imaging)
+
+    @part
     def models(self) -> Registry:
         """The models that talk and look."""
         from limner.models.registry import Registry
@@ -515,13 +523,13 @@ class Components:
         )
 
     def _model(self, model: KnownModel, *, kind: str) -> Model:
-        from limner import eyes
+        from limner.eyes.model import EyesModel
         from limner.models import offline
         from limner.models.registry import EYES, OFFLINE
         from limner.models.remote import RemoteModel
 
         if model.name == EYES:
-            return eyes.EyesModel(eyes.Eyes(self.imaging))
+            return EyesModel(self.eyes)
         if model.name == OFFLINE:
             return offline.OfflineModel()
         key = self.models.key(model) or ""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from PIL import Image
 from tests.acceptance.conftest import OPENAI_KEY
 from tests.frontends.cli_process import CommandLine
 
+from limner.eyes.evidence import Evidence
 from limner.testing.servers.http_server import Gate
 from limner.testing.servers.model_server import ModelAnswer
 from limner.testing.servers.openai_server import error_reply
@@ -179,3 +182,23 @@ def test_without_a_key_the_answer_says_where_it_comes_from(cli: CommandLine) -> 
 def on_screen(cli: CommandLine, *words: str) -> list[str]:
     """What is on the screen of somebody who types the command."""
     return cli.in_terminal(*words, piped=False).end().err.splitlines()
+
+
+def test_the_evidence_of_a_picture_is_one_json_object(cli: CommandLine) -> None:
+    draw(cli.studio.cwd / "pic.png")
+    done = cli.run("inspect", "pic.png", "--evidence")
+    typed = msgspec.json.decode(done.out, type=Evidence)
+    assert (done.status, done.err, typed.measured.width, typed.page.lines) == (0, "", 60, ())
+    assert cli.run("inspect", "pic.png", "--evidence", "--json").json == json.loads(done.out)
+
+
+def test_a_picture_without_a_table_has_no_csv(cli: CommandLine) -> None:
+    draw(cli.studio.cwd / "pic.png")
+    done = cli.run("inspect", "--csv", "pic.png")
+    assert (done.status, done.out, done.err) == (0, "", "limner: no table was found\n")
+
+
+def test_evidence_takes_one_picture_and_no_question(cli: CommandLine) -> None:
+    done = cli.run("inspect", "pic.png", "What is it?", "--evidence")
+    assert (done.status, done.out) == (2, "")
+    assert done.err == "limner: --evidence and --csv take one picture and no question\n"

@@ -3,15 +3,10 @@ from __future__ import annotations
 import pytest
 
 from limner.illustrator import grammar, scenes
-from limner.illustrator.prompt_parser import (
-    MAX_THINGS,
-    ParsedPrompt,
-    Relation,
-    Subject,
-    WordUse,
-    parse_prompt,
-)
+from limner.illustrator.parsed_prompt import ParsedPrompt, Relation, Subject, WordUse
+from limner.illustrator.prompt_parser import parse_prompt
 from limner.illustrator.scenes import Scene
+from limner.illustrator.thing_list import MAX_THINGS
 
 
 def drawn(prompt: str) -> list[tuple[str, int, str | None]]:

@@ -10,15 +10,42 @@ import msgspec
 from limner.imaging.evidence import Measurements, PageReading, TextLine
 
 
-class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that limner measured and read in a picture.
+class RecordedThing(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind of thing that limner drew, and how many of it."""
 
-    ``no_text_reason`` says why OCR did not run or failed; ``page`` is empty then.
+    name: str
+    count: int = 1
+
+
+class DrawingRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What limner recorded when it drew a picture; none of it was measured.
+
+    ``source`` says whether the record is in the store or in the label of the file. ``texts`` are
+    the texts that were drawn, ``values`` the numbers of a chart by their labels.
+    """
+
+    source: Literal["store", "label"]
+    model: str
+    prompt: str
+    things: tuple[RecordedThing, ...] = ()
+    texts: tuple[str, ...] = ()
+    values: tuple[tuple[str, str], ...] = ()
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that limner measured and read in a picture, and its own record of it.
+
+    Attributes:
+        measured: size, colours, sharpness, codes and camera data.
+        page: text, layout, controls, tables, charts, shapes and objects.
+        no_text_reason: why OCR did not run or failed; ``page`` is empty then.
+        record: limner's own record, if limner drew the picture.
     """
 
     measured: Measurements
     page: PageReading = PageReading()
     no_text_reason: str | None = None
+    record: DrawingRecord | None = None
 
     @property
     def lines(self) -> tuple[TextLine, ...]:

@@ -1,11 +1,12 @@
 """The embedded provider: words or an SVG document -> vector art, offline, without a model.
 
 `illustrate` is the entry point, ``assets`` the picture pack. ``words`` splits a prompt,
-``prompt_parser`` parses it with the tables of ``grammar``, ``vocabulary``, ``people`` and
-``scenes``, ``languages`` translates it if it is not English, ``person_art`` draws people,
-``palette`` changes the colours of a picture,
-``backdrop`` draws the scene, ``groups`` and ``placement`` arrange the things with the sizes of
-``figures``, and ``compose`` puts it all together. Nothing here parses XML or decodes pixels.
+``prompt_parser`` parses it into a ``parsed_prompt`` with the tables of ``grammar``,
+``vocabulary``, ``people`` and ``scenes``, ``thing_list`` relates the things, ``languages``
+translates a prompt that is not English, ``person_art`` draws people, ``palette`` changes the
+colours of a picture, ``backdrop`` draws the scene, ``groups`` and ``placement`` arrange the things
+with the sizes of ``figures``, and ``compose`` puts it all together. Nothing here parses XML or
+decodes pixels.
 
 The modules are loaded on first use: most programs with an API key never need them.
 """

@@ -15,8 +15,8 @@ from limner.illustrator.attachments import Part
 from limner.illustrator.backdrop import draw_backdrop, draw_foreground
 from limner.illustrator.groups import group
 from limner.illustrator.palette import recolour, recolour_part
+from limner.illustrator.parsed_prompt import ParsedPrompt, Relation, Subject
 from limner.illustrator.placement import Placed, place
-from limner.illustrator.prompt_parser import ParsedPrompt, Relation, Subject
 from limner.illustrator.scenes import HOUR_OF, INDOORS, Scene, usual_place
 from limner.imaging.svg import Asset
 from limner.rendering.canvas import Canvas, number

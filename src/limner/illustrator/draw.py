@@ -20,7 +20,8 @@ from limner.illustrator.backdrop import draw_backdrop, draw_foreground
 from limner.illustrator.compose import complete_scene, compose, used_assets
 from limner.illustrator.grammar import named_genres
 from limner.illustrator.other_backdrops import draw_plain_paper
-from limner.illustrator.prompt_parser import STATES, ParsedPrompt, parse_prompt
+from limner.illustrator.parsed_prompt import STATES, ParsedPrompt
+from limner.illustrator.prompt_parser import parse_prompt
 from limner.illustrator.scenes import HOURS, PLACES, Scene
 from limner.illustrator.styles import SQUARES
 from limner.illustrator.vocabulary import find_asset
@@ -34,10 +35,6 @@ NOTE = (
     "Drawn offline by limner's illustrator from ready-made vector pictures. "
     "For a model that paints anything, set OPENAI_API_KEY."
 )
-_NOTHING_KNOWN = (
-    "The illustrator knows nothing of this prompt; the picture is a card with its words."
-)
-_MAX_LISTED_WORDS = 12
 
 
 class Illustration(msgspec.Struct, frozen=True, kw_only=True):

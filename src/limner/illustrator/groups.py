@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from limner.illustrator import assets, figures, people
 from limner.illustrator.attachments import Part, Slot, attach
+from limner.illustrator.parsed_prompt import Relation, Subject
 from limner.illustrator.people import Person
 from limner.illustrator.person_art import draw_person
-from limner.illustrator.prompt_parser import Relation, Subject
 
 MAX_FIGURES = 24
 

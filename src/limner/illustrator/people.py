@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
+from limner.illustrator import grammar
 from limner.illustrator.words import word_set
 
 
@@ -206,3 +208,30 @@ def vary(person: Person, nth: int) -> Person:
         return person
     top, hair = _VARIED[(nth - 1) % len(_VARIED)]
     return replace(person, top_colour=top, hair_colour=hair)
+
+
+def look_of(text: str, colour: str | None) -> dict[str, Any] | None:
+    """What a word says about the look of a person; None if it says nothing."""
+    look: dict[str, Any] | None = None
+    paint = grammar.COLOURS[colour] if colour else None
+    if text in HAIR_WORDS or text in HAIR_STYLES:
+        hair = HAIR_WORDS.get(text) or HAIR_STYLES.get(text)
+        look = {"hair": hair} if hair else {}
+        if colour:
+            look["hair_colour"] = HAIR_COLOURS.get(colour, paint)
+    elif text in HAIR_COLOURS and text not in grammar.COLOURS:
+        look = {"hair_colour": HAIR_COLOURS[text]}
+    elif text in BEARDS:
+        look = {"beard": HAIR_COLOURS.get(colour or "", paint or "#6b4226")}
+    elif text in GLASSES:
+        look = {"glasses": True}
+    elif text in CLOTHES:
+        top = CLOTHES[text]
+        look = {"top": top} if top else {}
+        if paint:
+            look["top_colour" if top else "legs_colour"] = paint
+    elif text in POSES:
+        look = {"pose": POSES[text]}
+    elif text in MOODS:
+        look = {"sad": MOODS[text]}
+    return look

@@ -4,103 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, Literal, get_args
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from limner.illustrator import assets, figures, grammar, people, scenes, styles, vocabulary
+from limner.illustrator import assets, grammar, people, scenes, styles, vocabulary
 from limner.illustrator.palette import PARTS
+from limner.illustrator.parsed_prompt import ParsedPrompt, Relation, State, Subject, WordUse
 from limner.illustrator.people import PEOPLE, Person
 from limner.illustrator.scenes import Scene
+from limner.illustrator.thing_list import LOOSE_RELATIONS, ThingList
 from limner.illustrator.words import singular, split
 
-MAX_THINGS = 12
 _PLAIN_WORDS = frozenset({"plain", "simple", "blank", "solid"})
 _BACKGROUND_WORDS = frozenset({"background", "backdrop"})
-# With these, the thing after the word belongs to the thing before it; with others, vice versa.
-_BELONGS_TO_SUBJECT = frozenset({"holding", "wearing", "playing"})
-_LOOSE = frozenset({"beside", "facing"})
-
-
-class Relation(msgspec.Struct, frozen=True):
-    """The relation of a thing to another one, by its index in the list of things."""
-
-    kind: str
-    to: int
-
-
-class Subject(msgspec.Struct, frozen=True, kw_only=True):
-    """A thing to draw: its picture, count, colour and scale, and whether it is in the air."""
-
-    asset: str
-    words: str
-    count: int = 1
-    colour: str | None = None
-    scale: float = 1.0
-    aloft: bool = False
-    relation: Relation | None = None
-    person: Person | None = None
-    parts: tuple[tuple[str, str], ...] = ()
-
-
-State = Literal["drawn", "approximated", "left out"]
-STATES: tuple[State, ...] = get_args(State)
-_NOTHING_KNOWN = "The illustrator knows none of these words, so the picture is a card with them."
-_MAX_LISTED_WORDS = 12
-
-
-class WordUse(msgspec.Struct, frozen=True, kw_only=True):
-    """Some words of a prompt, what became of them, and what the picture shows for them."""
-
-    words: str
-    state: State
-    shown: str = ""
-
-    @property
-    def text(self) -> str:
-        """The words, and what is shown for them if it is only similar."""
-        near = self.state == "approximated" and self.shown
-        return f"{self.words} ({self.shown.replace('-', ' ')})" if near else self.words
-
-
-class ParsedPrompt(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of a prompt that can be drawn, and an account of all its words.
-
-    ``scene`` is the scene that the prompt names; ``texts`` go on a sign. Words without a meaning
-    of their own, such as articles, are not part of ``uses``.
-    """
-
-    things: tuple[Subject, ...]
-    scene: Scene
-    texts: tuple[str, ...]
-    uses: tuple[WordUse, ...]
-    style: str = ""
-
-    @property
-    def is_known(self) -> bool:
-        """Whether there is anything to draw."""
-        return bool(self.things or self.texts or self.scene.is_named)
-
-    def words(self, state: State) -> list[str]:
-        """The words of the prompt in a state, in order."""
-        return list(dict.fromkeys(use.text for use in self.uses if use.state == state))
-
-    @property
-    def account(self) -> str:
-        """What the picture does not show as requested, in one line; empty if it shows all of it."""
-        if not self.is_known:
-            return _NOTHING_KNOWN
-        return " ".join(
-            f"{state.capitalize()}: {_join(words)}."
-            for state in STATES[1:]
-            if (words := self.words(state))
-        )
-
-
-def _join(words: list[str]) -> str:
-    more = len(words) - _MAX_LISTED_WORDS
-    return ", ".join(words[:_MAX_LISTED_WORDS]) + (f" and {more} more" if more > 0 else "")
 
 
 def parse_prompt(prompt: str) -> ParsedPrompt:
@@ -111,12 +29,12 @@ def parse_prompt(prompt: str) -> ParsedPrompt:
     missed = sum(len(use.words.split()) for use in parser.uses if use.state == "left out")
     if missed * 2 > len(parts.words):
         parser = _translated(parts.words, len(parts.words) - missed) or parser
-    if not parser.things:
+    if not parser.things.items:
         parser = _with_ideas(parser) or parser
     texts = parts.quoted
     quoted = [WordUse(words=text, state="drawn", shown="a sign") for text in texts]
     return ParsedPrompt(
-        things=tuple(parser.things),
+        things=tuple(parser.things.items),
         scene=parser.scene(),
         texts=texts,
         uses=(*parser.uses, *quoted),
@@ -170,7 +88,7 @@ class _Parser(msgspec.Struct):
 
     words: Sequence[str]
     at: int = 0
-    things: list[Subject] = msgspec.field(default_factory=list[Subject])
+    things: ThingList = msgspec.field(default_factory=ThingList)
     uses: list[WordUse] = msgspec.field(default_factory=list[WordUse])
     places: list[str] = msgspec.field(default_factory=list[str])
     weather: set[str] = msgspec.field(default_factory=set[str])
@@ -190,17 +108,15 @@ class _Parser(msgspec.Struct):
     look_words: list[str] = msgspec.field(default_factory=list[str])
     # Numbers, colours and sizes before their noun.
     modifiers: list[str] = msgspec.field(default_factory=list[str])
-    # Things named one after another: all of "a dog and a cat on a sofa" are on it.
-    joined: list[int] = msgspec.field(default_factory=list[int])
 
     def run(self) -> None:
         """Parse all words."""
         while self.at < len(self.words):
             self.at += self._take_phrase() or self._take_word()
         self._drop_modifiers()
-        if self.relation == "on" and self.words[-1] == "top" and len(self.things) > 1:
+        if self.relation == "on" and self.words[-1] == "top" and len(self.things.items) > 1:
             # "a sign with a bird on top"
-            self.things[-1] = replace(self.things[-1], relation=Relation("on", 0))
+            self.things.change_last(relation=Relation("on", 0))
 
     def scene(self) -> Scene:
         """The scene, as far as the prompt names it."""
@@ -226,8 +142,12 @@ class _Parser(msgspec.Struct):
                 self.relation, self.relation_words = grammar.RELATIONS[text], text
                 if phrase[0] == "sleeping":
                     self._sleep(text)
-                elif phrase[0] in grammar.ALOFT_WORDS and self.relation == "above" and self.things:
-                    self.things[-1] = replace(self.things[-1], aloft=True)
+                elif (
+                    phrase[0] in grammar.ALOFT_WORDS
+                    and self.relation == "above"
+                    and self.things.items
+                ):
+                    self.things.change_last(aloft=True)
             elif text in grammar.OTHER_THINGS:
                 self._miss(text)
             elif self._take_look(text) or self._take_part(text):
@@ -236,6 +156,13 @@ class _Parser(msgspec.Struct):
                 continue
             return length
         return 0
+
+    def _show_verb(self, verb: str, text: str) -> None:
+        """Show the verb that a relation starts with: asleep on a rug, flying over the sea."""
+        if verb == "sleeping":
+            self._sleep(text)
+        elif verb in grammar.ALOFT_WORDS and self.relation == "above" and self.things.items:
+            self.things.change_last(aloft=True)
 
     def _take_scene(self, phrase: tuple[str, ...]) -> bool:
         counted = self.count is not None and self._picture(phrase) is not None
@@ -265,9 +192,9 @@ class _Parser(msgspec.Struct):
         if self._leave_out(phrase):
             return True
         words = " ".join(phrase)
-        if words == "ball" and any(thing.asset == "tennis" for thing in self.things):
+        if words == "ball" and any(thing.asset == "tennis" for thing in self.things.items):
             self._note("ball", "drawn", "tennis")
-        elif self.things and assets.info(name).group in vocabulary.BODY_PARTS:
+        elif self.things.items and assets.info(name).group in vocabulary.BODY_PARTS:
             self._note(self._whole(words), "left out")
         else:
             plural = phrase not in vocabulary.phrases() and singular(phrase[-1]) != phrase[-1]
@@ -284,16 +211,9 @@ class _Parser(msgspec.Struct):
                     person=self._new_person(name),
                 )
             )
-            self._equip(words)
+            self.things.equip(words)
         self._clear()
         return True
-
-    def _equip(self, words: str) -> None:
-        """Give a person what belongs to the role: a player has a racket."""
-        tool = people.EQUIPMENT.get(singular(words))
-        if tool and len(self.things) < MAX_THINGS and self.things[-1].count == 1:
-            held = Relation("holding", len(self.things) - 1)
-            self.things.append(Subject(asset=tool, words=tool, relation=held))
 
     def _new_person(self, name: str) -> Person | None:
         """The person of a name, with the look of the words before it."""
@@ -310,16 +230,18 @@ class _Parser(msgspec.Struct):
 
     def _take_look(self, text: str) -> bool:
         """Words for hair, beard, glasses, clothes, mood or pose of the person they are about."""
-        look = _look(text, self.colour)
+        look = people.look_of(text, self.colour)
         if look is None:
             return False
-        place = self._person_before()
+        place = self.things.person_before()
         wanted = text in people.HAIR_STYLES and self.words[self.at + 1 : self.at + 2] != ("hair",)
         if wanted or (place is None and text not in people.MOODS and "hair" not in look):
             return False
         whole, before = self._whole(text), self.words[self.at - 1] if self.at else ""
-        if place is not None and (self.relation or self._just_named(before) or "pose" in look):
-            self.things[place] = self._with_look(place, {**self.look, **look})
+        if place is not None and (
+            self.relation or self.things.was_just_named(before) or "pose" in look
+        ):
+            self.things.dress(place, {**self.look, **look})
             near = text in people.NEAR_POSES
             for word in (*self.look_words, whole):
                 self._note(word, "approximated" if near else "drawn", look.get("pose", ""))
@@ -334,30 +256,17 @@ class _Parser(msgspec.Struct):
 
     def _take_part(self, text: str) -> bool:
         """A part of the last thing: the door of a house is painted, not drawn beside it."""
-        place = next((at for at, one in enumerate(self.things) if one.asset in PARTS), None)
-        if place is None or singular(text) not in PARTS[self.things[place].asset]:
+        place = next((at for at, one in enumerate(self.things.items) if one.asset in PARTS), None)
+        if place is None or singular(text) not in PARTS[self.things.items[place].asset]:
             return False
-        thing, part = self.things[place], singular(text)
+        thing, part = self.things.items[place], singular(text)
         if self.colour is not None and PARTS[thing.asset][part]:
             painted = (part, grammar.COLOURS[self.colour])
-            self.things[place] = replace(thing, parts=(*thing.parts, painted))
+            self.things.items[place] = replace(thing, parts=(*thing.parts, painted))
         fixed = self.modifiers and not PARTS[thing.asset][part]
         self._note(self._whole(text), "approximated" if fixed else "drawn", thing.asset)
         self._clear()
         return True
-
-    def _with_look(self, place: int, look: Mapping[str, Any]) -> Subject:
-        thing = self.things[place]
-        person = thing.person or Person()
-        return replace(thing, person=replace(person, **look))
-
-    def _person_before(self) -> int | None:
-        """The person that words after a noun are about."""
-        last = len(self.things) - 1
-        for place in (last, self._subject(last)) if self.things else ():
-            if self.things[place].person is not None:
-                return place
-        return None
 
     def _picture(self, phrase: tuple[str, ...]) -> str | None:
         known = vocabulary.phrases()
@@ -367,37 +276,14 @@ class _Parser(msgspec.Struct):
         return known.get(phrase) or known.get(one)
 
     def _add(self, thing: Subject) -> None:
-        place, relation = len(self.things), self.relation
-        if place >= MAX_THINGS:
+        if self.things.is_full:
             self.uses.pop()
             self._note(thing.words, "left out")
             return
-        if relation is not None and self.relation_words != "with":
-            near = "approximated" if relation == "facing" else "drawn"
-            self._note(self.relation_words, near if place else "left out")
-        self.things.append(thing)
-        if relation is None or relation in _LOOSE or place == 0:
-            self.joined.append(place)
-            return
-        subject = self._subject(place - 1)
-        if relation in _BELONGS_TO_SUBJECT:
-            self.things[place] = replace(thing, relation=Relation(relation, subject))
-            return
-        shared = relation == "on" and figures.carries_all(assets.info(thing.asset))
-        for one in {subject, *self._movable()} if shared else {subject}:
-            if self.things[one].relation is None:
-                self.things[one] = replace(self.things[one], relation=Relation(relation, place))
-        self.joined = [place]
-
-    def _movable(self) -> list[int]:
-        """The things named one after another that are no furniture themselves."""
-        infos = {one: assets.info(self.things[one].asset) for one in self.joined}
-        return [one for one, info in infos.items() if not figures.stands_behind(info)]
-
-    def _subject(self, last: int) -> int:
-        """The thing that a further phrase is about: the holder, not the held thing."""
-        held = self.things[last].relation
-        return held.to if held is not None and held.kind in _BELONGS_TO_SUBJECT else last
+        if self.relation is not None and self.relation_words != "with":
+            near = "approximated" if self.relation == "facing" else "drawn"
+            self._note(self.relation_words, near if self.things.items else "left out")
+        self.things.add(thing, self.relation)
 
     def _take_word(self) -> int:
         word = self.words[self.at]
@@ -419,12 +305,12 @@ class _Parser(msgspec.Struct):
     def _miss(self, words: str) -> None:
         """Record unmatched words, with the noun before them if they continue its name."""
         before = self.words[self.at - 1] if self.at else ""
-        if self._just_named(before) and not words.endswith(grammar.NOT_A_NOUN):
+        if self.things.was_just_named(before) and not words.endswith(grammar.NOT_A_NOUN):
             words = self._longer_name(words)
         if self.negated:
             self._note(f"no {words}", "drawn", "not there")
         else:
-            if self.relation is not None and self.relation not in _LOOSE:
+            if self.relation is not None and self.relation not in LOOSE_RELATIONS:
                 self._note(self.relation_words, "left out")
             self._note(self._whole(words), "left out")
         self._clear()
@@ -440,26 +326,15 @@ class _Parser(msgspec.Struct):
         """The noun with its number, colour and size."""
         return " ".join((*self.modifiers, noun))
 
-    def _just_named(self, before: str) -> bool:
-        return bool(self.things) and self.things[-1].words.split()[-1] == before
-
     def _longer_name(self, rest: str) -> str:
         """Remove the last thing if it was only the beginning of a longer name.
 
         A coffee grinder is not coffee, but a robot barista is a robot.
         """
-        group = assets.info(self.things[-1].asset).group
+        group = assets.info(self.things.items[-1].asset).group
         if group.startswith("person") or group == "face-costume":
             return rest
-        thing = self.things.pop()
-        place = len(self.things)
-        self.joined = [one for one in self.joined if one != place]
-        self.things = [
-            replace(one, relation=None)
-            if one.relation is not None and one.relation.to == place
-            else one
-            for one in self.things
-        ]
+        thing = self.things.remove_last()
         last = max(at for at, use in enumerate(self.uses) if use.words.endswith(thing.words))
         # The relation to it comes after it.
         self.uses[last:] = [replace(use, state="left out") for use in self.uses[last + 1 :]]
@@ -468,16 +343,16 @@ class _Parser(msgspec.Struct):
     def _lift(self) -> None:
         """Lift the previous thing ("a bird flying") or the next one ("a flying pig")."""
         self._note(self.words[self.at], "drawn")
-        if self._just_named(self.words[max(self.at - 1, 0)]):
-            self.things[-1] = replace(self.things[-1], aloft=True)
+        if self.things.was_just_named(self.words[max(self.at - 1, 0)]):
+            self.things.change_last(aloft=True)
         else:
             self.aloft = True
 
     def _sleep(self, text: str) -> None:
         """Show the last thing asleep, if the pack has such a picture."""
-        name = f"{self.things[-1].asset}-sleeping" if self.things else ""
+        name = f"{self.things.items[-1].asset}-sleeping" if self.things.items else ""
         if name in assets.names():
-            self.things[-1] = replace(self.things[-1], asset=name)
+            self.things.change_last(asset=name)
             if text == "sleeping":
                 self._note(text, "drawn")
         else:
@@ -550,33 +425,6 @@ class _Parser(msgspec.Struct):
         self.count, self.colour, self.scale, self.relation = None, None, 1.0, None
         self.negated, self.aloft = False, False
         self.modifiers.clear()
-
-
-def _look(text: str, colour: str | None) -> dict[str, Any] | None:
-    """What a word says about the look of a person; None if it says nothing."""
-    look: dict[str, Any] | None = None
-    paint = grammar.COLOURS[colour] if colour else None
-    if text in people.HAIR_WORDS or text in people.HAIR_STYLES:
-        hair = people.HAIR_WORDS.get(text) or people.HAIR_STYLES.get(text)
-        look = {"hair": hair} if hair else {}
-        if colour:
-            look["hair_colour"] = people.HAIR_COLOURS.get(colour, paint)
-    elif text in people.HAIR_COLOURS and text not in grammar.COLOURS:
-        look = {"hair_colour": people.HAIR_COLOURS[text]}
-    elif text in people.BEARDS:
-        look = {"beard": people.HAIR_COLOURS.get(colour or "", paint or "#6b4226")}
-    elif text in people.GLASSES:
-        look = {"glasses": True}
-    elif text in people.CLOTHES:
-        top = people.CLOTHES[text]
-        look = {"top": top} if top else {}
-        if paint:
-            look["top_colour" if top else "legs_colour"] = paint
-    elif text in people.POSES:
-        look = {"pose": people.POSES[text]}
-    elif text in people.MOODS:
-        look = {"sad": people.MOODS[text]}
-    return look
 
 
 def _is_scene(phrase: tuple[str, ...]) -> bool:

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import msgspec
 
 from limner.illustrator.grammar import COLOURS
-from limner.illustrator.prompt_parser import Subject, parse_prompt
+from limner.illustrator.parsed_prompt import Subject
+from limner.illustrator.prompt_parser import parse_prompt
 from limner.illustrator.words import split
 
 MAX_PICTURES = 5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from limner.illustrator import assets
-from limner.illustrator.prompt_parser import Subject
+from limner.illustrator.parsed_prompt import Subject
 from limner.illustrator.prompt_texts import PagePrompt
 from limner.rendering.canvas import Canvas, number
 from limner.rendering.text import width, wrap

@@ -18,8 +18,10 @@ S = TypeVar("S", bound=msgspec.Struct)
 # The flags of commands that are no parameters of a call in Python, and why.
 NOT_IN_PYTHON = {
     "budget_usd": "`Limner(budget_usd=…)`, or a scope of it: a command has a `Limner` of its own",
+    "csv": "`Table.csv`, in `evidence`",
     "debug": "`Limner(observe=…)`",
     "dry_run": "`quote`",
+    "evidence": "`evidence`",
     "output_path": "the result has the bytes: `FittedImage.data`",
     "overwrite": "the result has the bytes: `FittedImage.data`",
     "print": "a program runs turns one by one",

@@ -7,20 +7,26 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from limner.client import Limner
 from limner.dollars import format_usd
 from limner.errors import UserError
+from limner.eyes.evidence import Evidence
 from limner.frontends.cli.arguments import add_budget_flag, add_flags, read_flags
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
 from limner.tools.built_in.inspect_image import as_value
 from limner.tools.inspection import Inspection, InspectRequest
 
-EXAMPLE = """\
+ASK = "What does the error say?"
+EXAMPLE = f"""\
 examples:
-  limner inspect screenshot.png "What does the error say?"
+  limner inspect screenshot.png "{ASK}"
   limner inspect before.png after.png "What has changed?"
   limner inspect plan.png --region 2400,100,800,600 "Which rooms are these?"
+  limner inspect screenshot.png --evidence
+  limner inspect screenshot.png --csv
 
 with a key:
   limner inspect receipt.jpg --schema receipt.json "Read the receipt." --json
@@ -31,7 +37,18 @@ with a key:
 def configure(parser: ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("images", nargs="+", metavar="IMAGE", help="a picture file")
-    parser.add_argument("question", metavar="QUESTION", help="what to find out, in quotes")
+    # All words before it are pictures, so it is the last of these in `run`.
+    parser.add_argument(
+        "question", nargs="?", metavar="QUESTION", help="what to find out, in quotes"
+    )
+    parser.add_argument(
+        "--evidence",
+        action="store_true",
+        help="no question: print all that limner measures and reads, as JSON",
+    )
+    parser.add_argument(
+        "--csv", action="store_true", help="no question: print the tables in the picture as CSV"
+    )
     add_flags(parser, InspectRequest, without=("path", "paths", "question"))
     add_budget_flag(parser)
     parser.add_argument("--debug", action="store_true", help="show requests and answers, redacted")
@@ -39,9 +56,16 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> CommandResult:
     """Ask, and show the answer."""
-    first, *others = args.images
+    if args.evidence or args.csv:
+        return _measure(args)
+    *images, question = args.images
+    if not images:
+        raise UserError("give a question", hint=f'For example: limner inspect {question} "{ASK}"')
+    first, *others = images
     schema = None if args.schema is None else _schema(args.schema)
-    request = read_flags(InspectRequest, args, path=first, paths=others, schema=schema)
+    request = read_flags(
+        InspectRequest, args, path=first, paths=others, question=question, schema=schema
+    )
 
     async def work() -> CommandResult:
         waiting = Waiting()
@@ -51,6 +75,30 @@ def run(args: Namespace) -> CommandResult:
             return _result(await lim.looking.inspect(request, person))
 
     return wait_for(work)
+
+
+def _measure(args: Namespace) -> CommandResult:
+    """The evidence of one picture, or its tables, without a question."""
+    image, *others = args.images
+    if others:
+        raise UserError("--evidence and --csv take one picture and no question")
+
+    async def work() -> Evidence:
+        waiting = Waiting()
+        async with Limner() as lim, waiting.shown():
+            return await lim.evidence(image)
+
+    found = wait_for(work)
+    if args.evidence:
+        value = msgspec.to_builtins(found)
+        return CommandResult(value=value, text=json.dumps(value, ensure_ascii=False, indent=2))
+    texts = [table.csv for table in found.page.tables]
+    reason = found.no_text_reason or "no table was found"
+    return CommandResult(
+        value={"tables": texts},
+        text="\n".join(texts).rstrip("\n"),
+        notes=() if texts else (f"limner: {reason}",),
+    )
 
 
 def _result(inspection: Inspection) -> CommandResult:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
 from typing import Literal
 
 import msgspec
 
+# The only text with a sign at its start that no spreadsheet runs as a formula.
+_SIGNED_NUMBER = re.compile(r"[+-]?\s?[$€£¥]?\s?\d[\d.,]*\s?[%$€£¥]?|[+-]")
 INSTALL_OCR = "pip install 'limner[eyes]'"
 
 
@@ -151,12 +154,45 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     box: Box
     row_boxes: tuple[Box, ...]
 
+    @property
+    def csv(self) -> str:
+        """The rows as CSV text.
+
+        A cell that a spreadsheet would run as a formula begins with an apostrophe.
+        """
+        return "".join(",".join(map(_csv_cell, row)) + "\n" for row in self.rows)
+
+
+def _csv_cell(text: str) -> str:
+    if text[:1] in {"=", "+", "-", "@", "\t", "\r"} and not _SIGNED_NUMBER.fullmatch(text):
+        text = f"'{text}"
+    if any(char in text for char in ',"\r\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+class DetectedObject(msgspec.Struct, frozen=True, kw_only=True):
+    """A thing or a person on a photo, as a detector names it; ``confidence`` is in percent."""
+
+    name: str
+    confidence: int
+    box: Box
+
 
 class PageReading(msgspec.Struct, frozen=True, kw_only=True):
     """The text of a picture and what its layout means.
 
-    ``turned`` is by how many degrees clockwise the text is turned: 0, 90, 180 or 270. Boxes are in
-    pixels of the picture as it is.
+    Attributes:
+        lines: pieces of text in reading order.
+        turned: by how many degrees clockwise the text is turned: 0, 90, 180 or 270.
+        panels: the flat rectangles behind some text.
+        controls: buttons, fields, checkboxes, radio buttons and toggles with their states.
+        shapes: flat areas without text.
+        values: labels with their values, also of the bars and slices of charts.
+        tables: text in rows and columns.
+        objects: things and people, only on photos.
+
+    Boxes are in pixels of the picture as it is.
     """
 
     lines: tuple[TextLine, ...] = ()
@@ -166,6 +202,7 @@ class PageReading(msgspec.Struct, frozen=True, kw_only=True):
     shapes: tuple[Shape, ...] = ()
     values: tuple[LabelledValue, ...] = ()
     tables: tuple[Table, ...] = ()
+    objects: tuple[DetectedObject, ...] = ()
 
 
 class Measurements(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,101 @@
+"""Nouns and the words between them -> the things of a picture and how they relate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from limner.illustrator import assets, figures, people
+from limner.illustrator.parsed_prompt import Relation, Subject
+from limner.illustrator.people import Person
+from limner.illustrator.words import singular
+
+MAX_THINGS = 12
+# With these, the thing after the word belongs to the thing before it; with others, vice versa.
+_BELONGS_TO_SUBJECT = frozenset({"holding", "wearing", "playing"})
+# With these, both things keep their own places.
+LOOSE_RELATIONS = frozenset({"beside", "facing"})
+
+
+class ThingList(msgspec.Struct):
+    """The things that a prompt has named so far, in order."""
+
+    items: list[Subject] = msgspec.field(default_factory=list[Subject])
+    # Things named one after another: all of "a dog and a cat on a sofa" are on it.
+    joined: list[int] = msgspec.field(default_factory=list[int])
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a picture has no room for another thing."""
+        return len(self.items) >= MAX_THINGS
+
+    def add(self, thing: Subject, relation: str | None) -> None:
+        """Add a thing, and tie the thing before it to it, or it to the thing before it."""
+        place = len(self.items)
+        self.items.append(thing)
+        if relation is None or relation in LOOSE_RELATIONS or place == 0:
+            self.joined.append(place)
+            return
+        subject = self._subject(place - 1)
+        if relation in _BELONGS_TO_SUBJECT:
+            self.items[place] = replace(thing, relation=Relation(relation, subject))
+            return
+        shared = relation == "on" and figures.carries_all(assets.info(thing.asset))
+        for one in {subject, *self._movable()} if shared else {subject}:
+            if self.items[one].relation is None:
+                self.items[one] = replace(self.items[one], relation=Relation(relation, place))
+        self.joined = [place]
+
+    def equip(self, words: str) -> None:
+        """Give the last person what belongs to the role: a player has a racket."""
+        tool = people.EQUIPMENT.get(singular(words))
+        if tool and not self.is_full and self.items[-1].count == 1:
+            held = Relation("holding", len(self.items) - 1)
+            self.items.append(Subject(asset=tool, words=tool, relation=held))
+
+    def remove_last(self) -> Subject:
+        """Remove the last thing and the relations to it."""
+        thing = self.items.pop()
+        place = len(self.items)
+        self.joined = [one for one in self.joined if one != place]
+        self.items = [
+            replace(one, relation=None)
+            if one.relation is not None and one.relation.to == place
+            else one
+            for one in self.items
+        ]
+        return thing
+
+    def was_just_named(self, word: str) -> bool:
+        """Whether a word is the end of the name of the last thing."""
+        return bool(self.items) and self.items[-1].words.split()[-1] == word
+
+    def person_before(self) -> int | None:
+        """The place of the person that words after a noun are about."""
+        last = len(self.items) - 1
+        for place in (last, self._subject(last)) if self.items else ():
+            if self.items[place].person is not None:
+                return place
+        return None
+
+    def dress(self, place: int, look: Mapping[str, Any]) -> None:
+        """Change the look of a person."""
+        thing = self.items[place]
+        self.items[place] = replace(thing, person=replace(thing.person or Person(), **look))
+
+    def change_last(self, **changes: Any) -> None:
+        """Replace fields of the last thing."""
+        self.items[-1] = replace(self.items[-1], **changes)
+
+    def _movable(self) -> list[int]:
+        """The things named one after another that are no furniture themselves."""
+        infos = {one: assets.info(self.items[one].asset) for one in self.joined}
+        return [one for one, info in infos.items() if not figures.stands_behind(info)]
+
+    def _subject(self, last: int) -> int:
+        """The thing that a further phrase is about: the holder, not the held thing."""
+        held = self.items[last].relation
+        return held.to if held is not None and held.kind in _BELONGS_TO_SUBJECT else last
