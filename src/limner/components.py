@@ -20,6 +20,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
+import msgspec
 from msgspec.structs import replace
 
 from limner import illustrator
@@ -553,7 +554,9 @@ class Components:
 
         return await compile_source(source, kind=kind, size=size, imaging=self.imaging)
 
-    async def _illustrate(self, request: ImageRequest) -> tuple[bytes, Mapping[str, Any]]:
+    async def _illustrate(
+        self, request: ImageRequest
+    ) -> tuple[bytes, Mapping[str, object], Mapping[str, object] | None]:
         drawing = await asyncio.to_thread(
             illustrator.illustrate,
             prompt=request.prompt,
@@ -569,7 +572,7 @@ class Components:
             assets=drawing.assets,
             squares=drawing.squares,
         )
-        return png, drawing.facts
+        return png, drawing.facts, drawing.kept and msgspec.to_builtins(drawing.kept)
 
     async def _resolve(self, source: CompiledSource) -> bytes:
         size = {"width": source.width, "height": source.height}

@@ -14,6 +14,7 @@ from limner.illustrator.assets import AssetInfo
 from limner.illustrator.attachments import Part
 from limner.illustrator.backdrop import draw_backdrop, draw_foreground
 from limner.illustrator.groups import group
+from limner.illustrator.layout import Layout, keep_places, spots_of
 from limner.illustrator.palette import recolour, recolour_part
 from limner.illustrator.parsed_prompt import ParsedPrompt, Relation, Subject
 from limner.illustrator.placement import Placed, place
@@ -30,18 +31,24 @@ _ASSET_NAME = re.compile(r'<asset name="([^"]+)"')
 
 
 class Composition(msgspec.Struct, frozen=True):
-    """A drawn document, its scene, and the pictures that were made for it alone."""
+    """A drawn document, its scene and layout, and the pictures that were made for it alone."""
 
     document: str
     scene: Scene
+    layout: Layout
     drawings: Mapping[str, Asset]
 
 
-def compose(parsed: ParsedPrompt, *, width: int, height: int, random: Random) -> Composition:
-    """Draw the scene, the things in it and the light over them."""
+def compose(
+    parsed: ParsedPrompt, *, width: int, height: int, random: Random, kept: Layout | None = None
+) -> Composition:
+    """Draw the scene, the things in it and the light over them.
+
+    With the layout of an earlier drawing, everything that was there keeps its place.
+    """
     things = _with_sign(parsed)
     infos = [assets.info(thing.asset) for thing in things]
-    scene = complete_scene(parsed.scene, things)
+    scene = complete = complete_scene(parsed.scene, things)
     if parsed.style in styles.INKS:
         scene = replace(scene, paper=styles.INKS[parsed.style][1], places=())
     if scene.has(*INDOORS):
@@ -50,8 +57,11 @@ def compose(parsed: ParsedPrompt, *, width: int, height: int, random: Random) ->
     things = _with_table(things, scene)
     canvas = Canvas(width=width, height=height, random=random)
     dry = any(not figures.flies(info) and not figures.swims(info) for info in infos)
+    dry = dry or (kept is not None and kept.dry)
     frame = draw_backdrop(canvas, scene, orb=_has_orb(scene, infos), standing=dry)
     placed = place(group(things), frame, width=width, height=height, random=random)
+    if kept is not None:
+        placed = keep_places(placed, kept, frame, width=width, height=height)
     drawings: dict[str, Asset] = {}
     for one in sorted(placed, key=lambda one: (one.grounded, one.y)):
         _draw(canvas, one, drawings, texts=parsed.texts)
@@ -66,7 +76,10 @@ def compose(parsed: ParsedPrompt, *, width: int, height: int, random: Random) ->
             f'<filter id="{{id}}" x="0" y="0" width="1" height="1">{matrix}</filter>'
         )
         canvas.shapes = [f'<g filter="{grading}">{"".join(canvas.shapes)}</g>']
-    return Composition(canvas.document(), scene, drawings)
+    layout = Layout(
+        things=tuple(things), scene=complete, dry=dry, spots=spots_of(placed, width, height)
+    )
+    return Composition(canvas.document(), scene, layout, drawings)
 
 
 def _has_orb(scene: Scene, infos: list[AssetInfo]) -> bool:

@@ -19,6 +19,7 @@ from limner.illustrator import assets
 from limner.illustrator.backdrop import draw_backdrop, draw_foreground
 from limner.illustrator.compose import complete_scene, compose, used_assets
 from limner.illustrator.grammar import named_genres
+from limner.illustrator.layout import KeptDrawing
 from limner.illustrator.other_backdrops import draw_plain_paper
 from limner.illustrator.parsed_prompt import STATES, ParsedPrompt
 from limner.illustrator.prompt_parser import parse_prompt
@@ -40,13 +41,15 @@ NOTE = (
 class Illustration(msgspec.Struct, frozen=True, kw_only=True):
     """An SVG document, the pictures its ``asset`` elements name, and facts about it in JSON.
 
-    ``squares`` is the number of squares along the shorter side of pixel art.
+    ``squares`` is the number of squares along the shorter side of pixel art. ``kept`` is what an
+    edit of the picture starts from; None if it was drawn from a document.
     """
 
     svg: str
     assets: Mapping[str, Asset]
     facts: Mapping[str, Any]
     squares: int | None = None
+    kept: KeptDrawing | None = None
 
 
 def draw(
@@ -137,10 +140,17 @@ def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Illu
     parsed = parse_prompt(prompt)
     if not parsed.is_known:
         return _card(prompt, parsed, width, height)
+    return draw_parsed(parsed, KeptDrawing(prompt=prompt, seed=seed), width=width, height=height)
+
+
+def draw_parsed(
+    parsed: ParsedPrompt, kept: KeptDrawing, *, width: int, height: int
+) -> Illustration:
+    """Draw a parsed prompt; with the layout of ``kept``, what was there keeps its place."""
     # A prompt may contain lone surrogates, which a seed as text cannot.
-    start = f"{prompt}\n{seed}".encode(errors="surrogatepass")
+    start = f"{kept.prompt}\n{kept.seed}".encode(errors="surrogatepass")
     random = Random(start)  # noqa: S311 - arranges pictures, the same way every time
-    made = compose(parsed, width=width, height=height, random=random)
+    made = compose(parsed, width=width, height=height, random=random, kept=kept.layout)
     matched = [
         {
             "words": thing.words,
@@ -156,6 +166,7 @@ def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Illu
         assets={**made.drawings, **{name: assets.get(name) for name in ready}},
         facts=_facts(matched=matched, background=made.scene.name, parsed=parsed),
         squares=SQUARES if parsed.style == "pixel" else None,
+        kept=replace(kept, layout=made.layout, texts=parsed.texts, style=parsed.style),
     )
 
 
@@ -179,6 +190,7 @@ def _from_genre(prompt: str, width: int, height: int) -> Illustration | None:
         svg=svg,
         assets={name: assets.get(name) for name in names},
         facts={**facts, "genre": genre.name, "notes": list(notes)},
+        kept=KeptDrawing(prompt=prompt),
     )
 
 
@@ -201,6 +213,7 @@ def _card(prompt: str, parsed: ParsedPrompt, width: int, height: int) -> Illustr
         svg=canvas.document(),
         assets={},
         facts=_facts(matched=[], background="card", parsed=parsed),
+        kept=KeptDrawing(prompt=prompt),
     )
 
 

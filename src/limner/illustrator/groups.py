@@ -21,10 +21,16 @@ MAX_FIGURES = 24
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Pictures with fixed places relative to each other; the first one stands or flies."""
+    """Pictures with fixed places relative to each other; the first one stands or flies.
+
+    It is the copy ``nth`` of the thing with the index ``thing``.
+    """
 
     parts: tuple[Part, ...]
     aloft: bool = False
+    thing: int = 0
+    nth: int = 0
+    is_mirrored: bool = False
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:
@@ -39,17 +45,15 @@ class Group(msgspec.Struct, frozen=True):
 
     def mirrored(self) -> Group:
         """The mirrored group; only pictures that look to the left are mirrored themselves."""
-        return Group(
-            tuple(
-                replace(
-                    part,
-                    left=-part.left - part.size,
-                    mirrored=part.figure is not None or figures.looks_left(part.info),
-                )
-                for part in self.parts
-            ),
-            aloft=self.aloft,
+        parts = tuple(
+            replace(
+                part,
+                left=-part.left - part.size,
+                mirrored=part.figure is not None or figures.looks_left(part.info),
+            )
+            for part in self.parts
         )
+        return replace(self, parts=parts, is_mirrored=True)
 
 
 def group(things: Sequence[Subject]) -> list[Group]:
@@ -59,7 +63,8 @@ def group(things: Sequence[Subject]) -> list[Group]:
     for place in _roots(things):
         aloft = _is_aloft(things[place])
         copies = [
-            Group((_stand(things, place, nth=nth),), aloft=aloft) for nth in range(counts[place])
+            Group((_stand(things, place, nth=nth),), aloft=aloft, thing=place, nth=nth)
+            for nth in range(counts[place])
         ]
         groups += _with_attached(copies, things, place, counts)
     return groups

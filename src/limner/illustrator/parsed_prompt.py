@@ -10,14 +10,14 @@ from limner.illustrator.people import Person
 from limner.illustrator.scenes import Scene
 
 
-class Relation(msgspec.Struct, frozen=True):
+class Relation(msgspec.Struct, frozen=True, array_like=True):
     """The relation of a thing to another one, by its index in the list of things."""
 
     kind: str
     to: int
 
 
-class Subject(msgspec.Struct, frozen=True, kw_only=True):
+class Subject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A thing to draw: its picture, count, colour and scale, and whether it is in the air."""
 
     asset: str

@@ -12,7 +12,7 @@ from limner.illustrator import grammar
 from limner.illustrator.words import word_set
 
 
-class Person(msgspec.Struct, frozen=True, kw_only=True):
+class Person(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A whole person to draw.
 
     ``hair``, ``top``, ``hat`` and ``pose`` name a drawing in ``person_art``; colours are

@@ -215,7 +215,7 @@ NEAR_PHRASES = frozenset(
 )
 
 
-class Scene(msgspec.Struct, frozen=True, kw_only=True):
+class Scene(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Place, hour and weather; ``paper`` is a background colour if there is no place."""
 
     places: tuple[str, ...] = ()

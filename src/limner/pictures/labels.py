@@ -130,8 +130,12 @@ def _find_in_png(file: BinaryIO) -> Iterator[_Found]:
             return
         texts[text.keyword] = text.text
         if text.keyword == HANDLE:
+            packet = parse_packet(texts.get(XMP, "").encode())
             label = Label(
-                prompt=texts.get(PROMPT, ""), model=texts.get(MODEL, ""), handle=text.text
+                prompt=texts.get(PROMPT, ""),
+                model=texts.get(MODEL, ""),
+                handle=text.text,
+                scene="" if packet is None else packet.scene,
             )
             yield _Found(label, _Gap(HEADER_END, chunk.end))
             return

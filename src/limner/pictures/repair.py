@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +209,8 @@ class HomeRepairer(msgspec.Struct, frozen=True, kw_only=True):
         if label is not None:
             provider, _, model = label.model.partition("/")
             lineage |= {"provider": provider, "model": model, "prompt": label.prompt}
+            with suppress(msgspec.DecodeError, RecursionError):
+                lineage["scene"] = msgspec.json.decode(label.scene)
         status = self.blobs.path(handle).stat()
         return {
             "handle": handle,

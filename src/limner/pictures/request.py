@@ -100,13 +100,15 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     """What the provider reports about a picture whose bytes are in the sink.
 
     ``cost_nano`` is None if the provider does not report a cost; then the price of the catalogue
-    applies. ``extras`` are facts for the caller (matched words, a seed), all JSON values.
+    applies. ``extras`` are facts for the caller (matched words, a seed), all JSON values. ``scene``
+    is what the provider needs to draw a changed version: it is kept with the picture.
     """
 
     prompt_used: str
     cost_nano: int | None = None
     cost_source: CostSource = "table"
     extras: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
+    scene: Mapping[str, object] | None = None
 
 
 class RemoteJob(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """What is known about a drawn picture <-> an XMP packet, the standard form of such statements.
 
 ``DigitalSourceType`` of IPTC says that no camera took the picture. Search engines and editors read
-it. The packet also has the model, the prompt and limner's handle.
+it. The packet also has the model, the prompt, limner's handle and the scene of a drawing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SourceType = Literal[
     "algorithmicMedia", "compositeWithTrainedAlgorithmicMedia", "trainedAlgorithmicMedia"
 ]
 # A segment of a JPEG file has 65,533 bytes, and the packet has a fixed part.
-MAX_PROMPT_BYTES = 60_000
+MAX_TEXT_BYTES = 60_000
 
 _SOURCE_TYPES = "http://cv.iptc.org/newscodes/digitalsourcetype/"
 _NAMESPACES = {
@@ -30,19 +30,21 @@ _TEXT = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _VALUE = {**_TEXT, '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
 _NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PROMPT_START, _PROMPT_END = '<rdf:li xml:lang="x-default">', "</rdf:li>"
+_SCENE_START, _SCENE_END = "<limner:scene>", "</limner:scene>"
 
 
 class Label(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file says about its picture."""
+    """What a file says about its picture; ``scene`` is the JSON of what the illustrator drew."""
 
     prompt: str
     model: str
     handle: str
     source_type: SourceType = "trainedAlgorithmicMedia"
+    scene: str = ""
 
 
 def build_packet(label: Label) -> bytes:
-    """The packet of a label; a prompt that is too long is left out."""
+    """The packet of a label; a prompt or a scene that is too long is left out."""
     fields = {
         "Iptc4xmpExt:DigitalSourceType": _SOURCE_TYPES + label.source_type,
         "Iptc4xmpExt:AISystemUsed": label.model,
@@ -51,16 +53,19 @@ def build_packet(label: Label) -> bytes:
     }
     spaces = " ".join(f'xmlns:{name}="{url}"' for name, url in _NAMESPACES.items())
     values = " ".join(f'{name}="{_escaped(value, _VALUE)}"' for name, value in fields.items())
-    prompt = _escaped(label.prompt, _TEXT)
+    prompt, scene = _escaped(label.prompt, _TEXT), _escaped(label.scene, _TEXT)
     described = (
         f"<dc:description><rdf:Alt>{_PROMPT_START}{prompt}{_PROMPT_END}</rdf:Alt></dc:description>"
     )
+    room_bytes = MAX_TEXT_BYTES - len(prompt.encode())
+    drawn = f"{_SCENE_START}{scene}{_SCENE_END}"
     return (
         '<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>'
         '<x:xmpmeta xmlns:x="adobe:ns:meta/">'
         '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
         f'<rdf:Description rdf:about="" {spaces} {values}>'
-        f"{described if len(prompt.encode()) <= MAX_PROMPT_BYTES else ''}"
+        f"{described if room_bytes >= 0 else ''}"
+        f"{drawn if scene and len(scene.encode()) <= room_bytes else ''}"
         "</rdf:Description></rdf:RDF></x:xmpmeta>"
         '<?xpacket end="r"?>'
     ).encode()
@@ -76,11 +81,13 @@ def parse_packet(packet: bytes) -> Label | None:
     except msgspec.ValidationError:
         return None
     prompt = text.partition(_PROMPT_START)[2].partition(_PROMPT_END)[0]
+    scene = text.rpartition(_SCENE_START)[2].partition(_SCENE_END)
     return Label(
         prompt=_unescaped(prompt),
         model=_field(text, "Iptc4xmpExt:AISystemUsed"),
         handle=handle,
         source_type=source_type,
+        scene=_unescaped(scene[0]) if scene[1] else "",
     )
 
 

@@ -61,12 +61,18 @@ class Resumable(Protocol):
         ...
 
 
+Illustrate = Callable[
+    [ImageRequest], Awaitable[tuple[bytes, Mapping[str, object], Mapping[str, object] | None]]
+]
+"""Draws a request: a PNG, facts about it, and the scene that is kept for later edits."""
+
+
 class Connection(Discreet, frozen=True, kw_only=True):
     """What a provider is built from, in the event loop that will use it.
 
-    ``illustrate`` is the embedded illustrator: it takes a request and returns a PNG and facts about
-    it. ``base_url`` has no slash at its end. ``timeout_s`` limits each request as a whole.
-    ``variables`` holds the environment variables that the spec names and that are set.
+    ``illustrate`` is the embedded illustrator. ``base_url`` has no slash at its end. ``timeout_s``
+    limits each request as a whole. ``variables`` holds the environment variables that the spec
+    names and that are set.
     """
 
     unshown = ("base_url", "key", "variables")
@@ -74,7 +80,7 @@ class Connection(Discreet, frozen=True, kw_only=True):
     http: HttpClient
     base_url: str
     key: str
-    illustrate: Callable[[ImageRequest], Awaitable[tuple[bytes, Mapping[str, object]]]]
+    illustrate: Illustrate
     clock: Clock = msgspec.field(default_factory=Clock)
     timeout_s: float = DEFAULT_TIMEOUT_S
     variables: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])

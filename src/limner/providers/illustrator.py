@@ -16,6 +16,6 @@ class Illustrator:
     async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
         """Draw one picture and write its bytes to the sink; raises what the illustrator raises."""
         desk.progress(Progress(message="The illustrator is drawing", elapsed_s=0.0))
-        png, facts = await self._illustrate(request)
+        png, facts, scene = await self._illustrate(request)
         sink.write(png)
-        return Receipt(prompt_used=request.prompt, cost_nano=0, extras=facts)
+        return Receipt(prompt_used=request.prompt, cost_nano=0, extras=facts, scene=scene)

@@ -467,5 +467,5 @@ async def _hurry(request: HttpRequest) -> None:
     request.extensions["timeout"]["read"] = SHORT_S
 
 
-async def _no_illustrator(request: ImageRequest) -> tuple[bytes, Mapping[str, Any]]:
+async def _no_illustrator(request: ImageRequest) -> NoReturn:
     raise AssertionError(f"the illustrator must not draw {request.prompt!r} here")

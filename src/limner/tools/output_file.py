@@ -126,16 +126,6 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         """
         await call.deliver(receipt.cost_nano, receipt.cost_source)
         request, service = plan.request, plan.choice.spec.name
-        lineage: dict[str, Any] = {
-            "provider": service,
-            "model": request.model,
-            "prompt": request.prompt,
-            # A model without seeds did not get the one that limner chose.
-            "seed": request.seed if plan.choice.model.seeds else None,
-            "parents": plan.parents,
-        }
-        if plan.is_marked or plan.parents:
-            lineage["untrusted"] = plan.is_marked
         try:
             master = await self.pictures.verify(file)
         except ImageError as error:
@@ -146,7 +136,7 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         await call.settle(
             master.handle,
             stored_at=self.pictures.path(master),
-            also=lambda tx: self.pictures.record(tx, master, lineage=lineage),
+            also=lambda tx: self.pictures.record(tx, master, lineage=_lineage(plan, receipt)),
         )
         size = (request.width, request.height)
         image = await self.pictures.convert(
@@ -154,7 +144,9 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
             to=plan.output_format,
             cover=size if plan.choice.model.fit_to_size else None,
         )
-        output = await asyncio.to_thread(self.output_bytes, image, service, request, plan.document)
+        output = await asyncio.to_thread(
+            self.output_bytes, image, service, request, plan.document, receipt.scene
+        )
         path = await asyncio.to_thread(write, output)
         await call.record_path(path)
         extras: dict[str, Any] = dict(receipt.extras)
@@ -180,6 +172,7 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         service: str,
         request: ImageRequest,
         document: bytes | None = None,
+        scene: Mapping[str, object] | None = None,
     ) -> OutputBytes:
         """The bytes to write to the file of a picture, or of the SVG that it was drawn from.
 
@@ -203,6 +196,7 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
             model=f"{service}/{request.model}",
             handle=picture.handle,
             source_type=source_type,
+            scene="" if scene is None else msgspec.json.encode(scene).decode(),
         )
         with disk_errors(doing="read", path=path):
             return OutputBytes(picture=picture, source=labelled(path, label, picture.mime))
@@ -278,6 +272,24 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
                 if is_late_enough and _contains(file, output.picture):
                     return file
         return self.write_or_rename(target, output)
+
+
+def _lineage(plan: Plan, receipt: Receipt) -> dict[str, Any]:
+    """What is recorded about the origin of a picture."""
+    request = plan.request
+    lineage: dict[str, Any] = {
+        "provider": plan.choice.spec.name,
+        "model": request.model,
+        "prompt": request.prompt,
+        # A model without seeds did not get the one that limner chose.
+        "seed": request.seed if plan.choice.model.seeds else None,
+        "parents": plan.parents,
+    }
+    if receipt.scene is not None:
+        lineage["scene"] = receipt.scene
+    if plan.is_marked or plan.parents:
+        lineage["untrusted"] = plan.is_marked
+    return lineage
 
 
 def _handle_in(path: Path) -> str | None:

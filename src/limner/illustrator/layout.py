@@ -1,0 +1,214 @@
+"""Placed groups <-> the layout that is kept with a picture, so that an edit moves nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from msgspec.structs import replace
+
+from limner.illustrator.backdrop import BackdropFrame
+from limner.illustrator.parsed_prompt import Subject
+from limner.illustrator.placement import Placed
+from limner.illustrator.scenes import Scene
+
+Box = tuple[float, float, float, float]
+Fraction = Annotated[float, Meta(ge=-4, le=4)]
+
+_COLUMNS, _ROWS = 25, 3
+_CROWDED = 0.3
+_SHRINK, _MAX_SHRINKS = 0.82, 4
+_MARGIN = 0.02
+
+
+class Spot(msgspec.Struct, frozen=True, array_like=True):
+    """The place of the copy ``nth`` of a thing: its foot point and zoom in parts of the canvas."""
+
+    thing: int
+    nth: int
+    x: Fraction
+    y: Fraction
+    zoom: Fraction
+    is_mirrored: bool = False
+    grounded: bool = False
+    wet: bool = False
+
+
+class Layout(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The things of a drawing, its scene with nothing left open, and where everything is.
+
+    ``dry`` if the backdrop has ground to stand on. ``wishes`` are the places that the next drawing
+    gives to things: the middle of the thing in parts of the canvas, None for any.
+    """
+
+    things: tuple[Subject, ...]
+    scene: Scene
+    dry: bool = False
+    spots: tuple[Spot, ...] = ()
+    wishes: Mapping[int, tuple[float | None, float | None]] = msgspec.field(
+        default_factory=dict[int, tuple[float | None, float | None]]
+    )
+
+
+class KeptDrawing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is kept with a picture: enough to draw it again, the same or changed.
+
+    Without a layout it is a page, such as a chart or a card, that follows from the prompt alone.
+    """
+
+    prompt: str
+    seed: int | None = None
+    layout: Layout | None = None
+    texts: tuple[str, ...] = ()
+    style: str = ""
+
+
+def spots_of(placed: Sequence[Placed], width: int, height: int) -> tuple[Spot, ...]:
+    """The spots of placed groups, by thing and copy."""
+    unit = min(width, height)
+    spots = (
+        Spot(
+            thing=one.group.thing,
+            nth=one.group.nth,
+            x=round(one.x / width, 6),
+            y=round(one.y / height, 6),
+            zoom=round(one.scale / unit, 6),
+            is_mirrored=one.group.is_mirrored,
+            grounded=one.grounded,
+            wet=one.wet,
+        )
+        for one in placed
+    )
+    return tuple(sorted(spots, key=lambda spot: (spot.thing, spot.nth)))
+
+
+def keep_places(
+    placed: Sequence[Placed], kept: Layout, frame: BackdropFrame, *, width: int, height: int
+) -> list[Placed]:
+    """Put the groups that have a spot back there, and the others where they cover the least."""
+    spots = {(spot.thing, spot.nth): spot for spot in kept.spots}
+    room = _Room(width=width, height=height, ground=frame.ground)
+    done, new = list[Placed](), list[Placed]()
+    for one in placed:
+        spot = spots.get((one.group.thing, one.group.nth))
+        if spot is None:
+            new.append(one)
+        else:
+            done.append(room.put_back(one, spot))
+    zoom = median(one.scale for one in done) if done else None
+    for one in new:
+        alike = [other for other in done if other.group.thing == one.group.thing]
+        done.append(room.find_place(one, done, zoom=alike[0].scale if alike else zoom))
+    return room.grant(done, kept.wishes)
+
+
+class _Room(msgspec.Struct, frozen=True, kw_only=True):
+    """A canvas with groups on it."""
+
+    width: int
+    height: int
+    ground: tuple[float, float]
+
+    def put_back(self, one: Placed, spot: Spot) -> Placed:
+        group = one.group
+        if group.is_mirrored != spot.is_mirrored:
+            group = replace(group.mirrored(), is_mirrored=spot.is_mirrored)
+        return Placed(
+            group,
+            spot.zoom * min(self.width, self.height),
+            spot.x * self.width,
+            spot.y * self.height,
+            grounded=spot.grounded,
+            wet=spot.wet,
+        )
+
+    def find_place(self, one: Placed, others: Sequence[Placed], *, zoom: float | None) -> Placed:
+        """The place that covers the least of the others; smaller if there is no room."""
+        boxes = [_box(other) for other in others]
+        best = one = one if zoom is None else replace(one, scale=zoom)
+        for _ in range(_MAX_SHRINKS):
+            choices = [self._inside(choice) for choice in self._choices(one)]
+            best = min(choices, key=lambda choice: _covered(choice, boxes, near=one.x))
+            if _covered(best, boxes, near=best.x) <= _CROWDED * _area(_box(best)):
+                break
+            one = replace(one, scale=one.scale * _SHRINK)
+        return best
+
+    def _choices(self, one: Placed) -> Iterable[Placed]:
+        rows = 1 if one.grounded or one.wet else _ROWS
+        for row in range(rows):
+            y = one.y + (self.ground[0] - one.y) * 0.5 * row / max(rows - 1, 1)
+            for column in range(_COLUMNS):
+                yield replace(one, x=self.width * (column + 0.5) / _COLUMNS, y=y)
+
+    def _inside(self, one: Placed) -> Placed:
+        """Moved so far that all of it is on the canvas, if it fits."""
+        left, top, right, bottom = _box(one)
+        across = _shift(left, right, self.width)
+        down = _shift(top, bottom, self.height)
+        return replace(one, x=one.x + across, y=one.y + down)
+
+    def grant(
+        self, placed: Sequence[Placed], wishes: Mapping[int, tuple[float | None, float | None]]
+    ) -> list[Placed]:
+        """Move the things with a wish; several copies keep their distances."""
+        moved = list[Placed]()
+        for one in placed:
+            if one.group.thing not in wishes:
+                moved.append(one)
+                continue
+            across, down = wishes[one.group.thing]
+            copies = [_box(other) for other in placed if other.group.thing == one.group.thing]
+            x = sum((box[0] + box[2]) / 2 for box in copies) / len(copies)
+            y = sum((box[1] + box[3]) / 2 for box in copies) / len(copies)
+            shifted = replace(
+                one,
+                x=one.x + (0 if across is None else across * self.width - x),
+                y=one.y + (0 if down is None else down * self.height - y),
+            )
+            inside = self._inside(shifted)
+            # A thing that was lifted from the ground casts no shadow there.
+            grounded = one.grounded and inside.y >= self.ground[0] - 0.05 * self.height
+            moved.append(replace(inside, grounded=grounded))
+        return moved
+
+
+def _box(one: Placed) -> Box:
+    left, top, right, bottom = one.group.bounds
+    return (
+        one.x + left * one.scale,
+        one.y + top * one.scale,
+        one.x + right * one.scale,
+        one.y + bottom * one.scale,
+    )
+
+
+def _area(box: Box) -> float:
+    return max(box[2] - box[0], 0) * max(box[3] - box[1], 0)
+
+
+def _covered(one: Placed, boxes: Sequence[Box], *, near: float) -> float:
+    """The area that a group shares with others; of equal choices, the nearest wins."""
+    box = _box(one)
+    shared = sum(
+        _area(
+            (
+                max(box[0], other[0]),
+                max(box[1], other[1]),
+                min(box[2], other[2]),
+                min(box[3], other[3]),
+            )
+        )
+        for other in boxes
+    )
+    return shared + abs(one.x - near)
+
+
+def _shift(low: float, high: float, edge: int) -> float:
+    margin = _MARGIN * edge
+    if high - low > edge - 2 * margin:
+        return edge / 2 - (low + high) / 2
+    return max(margin - low, 0) + min(edge - margin - high, 0)
