@@ -200,7 +200,7 @@ def _change_position(element: Element, random: Random) -> Element | None:
     return replace(element, x=element.x + across, y=element.y + down)
 
 
-def _change_state(element: Element, random: Random) -> Element | None:
+def _change_state(element: Element, _: Random) -> Element | None:
     if element.kind not in ("toggle", "checkbox"):
         return None
     return replace(element, on=not element.on)

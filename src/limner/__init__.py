@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from limner.agents import Agent
     from limner.blocking import (
         BlockingPicture,
+        check,
         edit,
         evidence,
         fit,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from limner.client import Limner, StoredPicture, create_image_tools, tool
     from limner.content import Picture, Text
     from limner.errors import LimnerError
+    from limner.eyes.differences import ScreenChange
     from limner.eyes.evidence import DrawingRecord, Evidence, RecordedThing
     from limner.frontends.codex import codex_thread
     from limner.frontends.remote.approvals import ApprovalRequest
@@ -88,6 +90,7 @@ if TYPE_CHECKING:
     from limner.tools.image_input import ImageInput
     from limner.tools.inspection import Inspection
     from limner.tools.options import (
+        CheckOptions,
         EditOptions,
         GenerateOptions,
         InspectOptions,
@@ -95,6 +98,7 @@ if TYPE_CHECKING:
         TransformOptions,
     )
     from limner.tools.output_file import GeneratedImage
+    from limner.tools.picture_check import CriterionVerdict, PictureCheck, PictureDifference
     from limner.tools.picture_info import PictureInfo, Provenance
     from limner.tools.planning import Plan
     from limner.tools.registry import ToolRegistry
@@ -110,6 +114,7 @@ _HOMES = {
     "ApprovalRequest": "limner.frontends.remote.approvals",
     "BlockingPicture": "limner.blocking",
     "Box": "limner.imaging.evidence",
+    "CheckOptions": "limner.tools.options",
     "Choice": "limner.providers.choice",
     "Client": "limner.frontends.remote.client",
     "Code": "limner.imaging.evidence",
@@ -118,6 +123,7 @@ _HOMES = {
     "Compacting": "limner.agent.events",
     "Connection": "limner.providers.base",
     "Control": "limner.imaging.evidence",
+    "CriterionVerdict": "limner.tools.picture_check",
     "DetectedObject": "limner.imaging.evidence",
     "DrawingRecord": "limner.eyes.evidence",
     "EditOptions": "limner.tools.options",
@@ -153,6 +159,8 @@ _HOMES = {
     "PageReading": "limner.imaging.evidence",
     "Panel": "limner.imaging.evidence",
     "Picture": "limner.content",
+    "PictureCheck": "limner.tools.picture_check",
+    "PictureDifference": "limner.tools.picture_check",
     "PictureInfo": "limner.tools.picture_info",
     "PictureRecord": "limner.pictures.lineage",
     "Plan": "limner.tools.planning",
@@ -171,6 +179,7 @@ _HOMES = {
     "RemoteEvent": "limner.frontends.remote.events",
     "RenderOptions": "limner.tools.options",
     "Retrying": "limner.agent.events",
+    "ScreenChange": "limner.eyes.differences",
     "Settings": "limner.settings",
     "Shape": "limner.imaging.evidence",
     "Size": "limner.catalogue.sizes",
@@ -203,6 +212,7 @@ _HOMES = {
     "TurnStarted": "limner.agent.events",
     "Usage": "limner.wires.base",
     "UsageUpdated": "limner.agent.events",
+    "check": "limner.blocking",
     "codex_thread": "limner.frontends.codex",
     "connect": "limner.frontends.remote.client",
     "create_image_tools": "limner.client",
@@ -227,6 +237,7 @@ __all__ = [
     "ApprovalRequest",
     "BlockingPicture",
     "Box",
+    "CheckOptions",
     "Choice",
     "Client",
     "Code",
@@ -235,6 +246,7 @@ __all__ = [
     "Compacting",
     "Connection",
     "Control",
+    "CriterionVerdict",
     "DetectedObject",
     "DrawingRecord",
     "EditOptions",
@@ -270,6 +282,8 @@ __all__ = [
     "PageReading",
     "Panel",
     "Picture",
+    "PictureCheck",
+    "PictureDifference",
     "PictureInfo",
     "PictureRecord",
     "Plan",
@@ -288,6 +302,7 @@ __all__ = [
     "RemoteEvent",
     "RenderOptions",
     "Retrying",
+    "ScreenChange",
     "Settings",
     "Shape",
     "Size",
@@ -320,6 +335,7 @@ __all__ = [
     "TurnStarted",
     "Usage",
     "UsageUpdated",
+    "check",
     "codex_thread",
     "connect",
     "create_image_tools",

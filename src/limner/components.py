@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from limner.tools.handles import Handles
     from limner.tools.inspection import Inspector
     from limner.tools.output_target import OutputTargets
+    from limner.tools.picture_checker import PictureChecker
     from limner.tools.picture_info import PictureInfoReader
     from limner.tools.rendering import SourceRenderer
     from limner.tools.transformation import PictureTransformer
@@ -104,7 +105,10 @@ class part(cached_property[T]):  # noqa: N801 - used as a decorator, as `propert
 
 
 # The components that pay, and those that open something or remember something.
-_PAYING = ("money", "drawing", "rendering", "transforming", "looking", "conversations", "showing")
+_PAYING = (
+    *("money", "drawing", "rendering", "transforming", "looking", "checking", "conversations"),
+    "showing",
+)
 _SHARED = ("store", "imaging", "sessions", "models", "_http", "_incoming")
 
 
@@ -364,6 +368,22 @@ class Components:
             block_images=images.block_images,
             timeout_s=self.settings.tools.timeout_s,
             session_id=self.session_id,
+        )
+
+    @part
+    def checking(self) -> PictureChecker:
+        """Checks pictures against references and criteria."""
+        from limner.tools.picture_checker import PictureChecker
+
+        drawing = self.drawing
+        return PictureChecker(
+            sources=drawing.planner.sourcing,
+            targets=self._targets,
+            output=drawing.output,
+            imaging=self.imaging,
+            eyes=self.eyes,
+            inspector=self.looking,
+            in_flight=self._in_flight,
         )
 
     # --- conversations ---

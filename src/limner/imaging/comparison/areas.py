@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 
+from msgspec.structs import replace
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
 from limner.imaging.comparison.groups import Edges, enclose, group, grow
@@ -57,9 +58,9 @@ def compare(
         ImageError: as `open_picture`, and if a picture is damaged.
     """
     one, other = (_decode(data, limits) for data in (before, after))
-    sizes = {"before_size": one.size, "after_size": other.size}
+    result = PixelComparison(before_size=one.size, after_size=other.size)
     if one.size != other.size:
-        return PixelComparison(**sizes)
+        return result
     see_through = "RGBA" in (one.mode, other.mode)
     found: list[ChangedArea] = []
     # What is transparent in one picture and white in the other differs only on black.
@@ -68,9 +69,8 @@ def compare(
         areas = find_areas(*pair)
         found += [area for area in areas if not any(_overlap(area.box, old.box) for old in found)]
     found.sort(key=lambda area: (area.box.y, area.box.x))
-    return PixelComparison(
-        **sizes, areas=tuple(found[:MAX_AREAS]), left_out=max(0, len(found) - MAX_AREAS)
-    )
+    left_out = max(0, len(found) - MAX_AREAS)
+    return replace(result, areas=tuple(found[:MAX_AREAS]), left_out=left_out)
 
 
 def find_areas(before: Image.Image, after: Image.Image) -> list[ChangedArea]:
@@ -194,9 +194,7 @@ def _is_shifted_by_a_pixel(one: Image.Image, other: Image.Image) -> bool:
 
 def _shifted(picture: Image.Image, across: float, down: float) -> Image.Image:
     place = (1, 0, across, 0, 1, down)
-    return picture.transform(
-        picture.size, Image.Transform.AFFINE, place, Image.Resampling.BILINEAR
-    )
+    return picture.transform(picture.size, Image.Transform.AFFINE, place, Image.Resampling.BILINEAR)
 
 
 def _error(one: Image.Image, other: Image.Image) -> int:
@@ -269,7 +267,12 @@ def _same_content(
 def _paper(part: Image.Image) -> Colour | None:
     """The colour along the edge of a part; None if there are several."""
     wide, high = part.size
-    strips = [(0, 0, wide, 1), (0, high - 1, wide, high), (0, 0, 1, high), (wide - 1, 0, wide, high)]
+    strips = [
+        (0, 0, wide, 1),
+        (0, high - 1, wide, high),
+        (0, 0, 1, high),
+        (wide - 1, 0, wide, high),
+    ]
     found: set[Colour] = set()
     for strip in strips:
         found.update(colour for _, colour in _colours(part.crop(strip)))
@@ -289,7 +292,15 @@ def _recoloured(one: Image.Image, other: Image.Image) -> tuple[str, str] | None:
         if most is None or shades[most] < 0.5 * total:
             return _ink_colours(one, other)
         found.append((most[0], most[1], most[2]))
-    return (_hex(found[0]), _hex(found[1])) if found[0] != found[1] else None
+    old, new = found
+    # A letter that became another has the colours of the old one: paper and ink.
+    is_gone = _share(other, old) < 0.2 * _share(one, old)
+    is_new = _share(one, new) < 0.2 * _share(other, new)
+    return (_hex(old), _hex(new)) if is_gone and is_new else None
+
+
+def _share(part: Image.Image, colour: Colour) -> int:
+    return part.width * part.height - count(unlike(part, colour, least=1))
 
 
 def _ink_colours(one: Image.Image, other: Image.Image) -> tuple[str, str] | None:
@@ -301,11 +312,13 @@ def _ink_colours(one: Image.Image, other: Image.Image) -> tuple[str, str] | None
     both = count(ImageChops.darker(*inks))
     if both < 0.7 * count(ImageChops.lighter(*inks)):
         return None
-    farthest = [
-        max(_colours(part), key=lambda found: sum(map(_distance, found[1], paper)))[1]
-        for part in (one, other)
-    ]
-    return (_hex(farthest[0]), _hex(farthest[1])) if farthest[0] != farthest[1] else None
+    old, new = (_farthest(part, paper) for part in (one, other))
+    return (_hex(old), _hex(new)) if old != new else None
+
+
+def _farthest(part: Image.Image, paper: Colour) -> Colour:
+    shades = [colour for _, colour in _colours(part)]
+    return max(shades, key=lambda shade: sum(map(_distance, shade, paper)))
 
 
 def _without_pairs(
