@@ -18,10 +18,10 @@ from limner.tools.picture_check import CheckArguments, CheckVerdict, PictureChec
 
 EXAMPLE = """\
 examples:
-  limner check screen.png --against reference.png --sheet sheet.png
-  limner check screen.png --against reference.png --ignore 0,0,200,40
-  limner check screen.png --expect "shows 'Save'" --expect "text is readable"
-  limner check chart.png --expect "has 4 bars" --expect "Q2 is 18" --junit report.xml
+  limner check after.png --against before.png --sheet sheet.png
+  limner check after.png --against before.png --ignore 0,0,200,40
+  limner check screenshot.png --expect "shows 'Save'" --expect "text is readable"
+  limner check screenshot.png --expect "has 3 buttons" --junit report.xml
 
 exit status: 0 all pass, 1 one fails, 6 none fails and one cannot be determined
 """
