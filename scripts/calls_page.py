@@ -150,6 +150,13 @@ CALLS = (
         "the tool.",
     ),
     Call(
+        python="batch",
+        functions=(Limner.batch,),
+        command="batch",
+        words=("rows",),
+        reasons={"on_status": FUNCTION, "ask": FUNCTION},
+    ),
+    Call(
         python="picture",
         functions=(Limner.picture,),
         tool="image_recall",

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from limner.agent.session_export import ExportedSession
     from limner.agent.session_import import ImportedSession
     from limner.agents import Agent
+    from limner.batches.records import Batch, BatchCounts, BatchStatus
     from limner.blocking import (
         BlockingPicture,
+        batch,
         check,
         edit,
         evidence,
@@ -112,6 +114,9 @@ _HOMES = {
     "AnySize": "limner.catalogue.sizes",
     "ApprovalPolicy": "limner.tools.base",
     "ApprovalRequest": "limner.frontends.remote.approvals",
+    "Batch": "limner.batches.records",
+    "BatchCounts": "limner.batches.records",
+    "BatchStatus": "limner.batches.records",
     "BlockingPicture": "limner.blocking",
     "Box": "limner.imaging.evidence",
     "CheckOptions": "limner.tools.options",
@@ -216,6 +221,7 @@ _HOMES = {
     "codex_thread": "limner.frontends.codex",
     "connect": "limner.frontends.remote.client",
     "create_image_tools": "limner.client",
+    "batch": "limner.blocking",
     "edit": "limner.blocking",
     "evidence": "limner.blocking",
     "fit": "limner.blocking",
@@ -235,6 +241,9 @@ __all__ = [
     "AnySize",
     "ApprovalPolicy",
     "ApprovalRequest",
+    "Batch",
+    "BatchCounts",
+    "BatchStatus",
     "BlockingPicture",
     "Box",
     "CheckOptions",
@@ -335,6 +344,7 @@ __all__ = [
     "TurnStarted",
     "Usage",
     "UsageUpdated",
+    "batch",
     "check",
     "codex_thread",
     "connect",

@@ -188,6 +188,7 @@ def edit(
     return _run(lambda lim: lim.edit(image, prompt, n=n, **options))
 
 
+batch = _blocking(Limner.batch)
 quote = _blocking(Limner.quote)
 inspect = _blocking(Limner.inspect)
 evidence = _blocking(Limner.evidence)

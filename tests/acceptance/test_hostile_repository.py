@@ -197,6 +197,8 @@ WORDS: dict[str, list[tuple[list[str], bytes]]] = {
     "transform": [(["evil.svg", "--resize", "50%"], b""), ([ESCAPES, "--cut-out"], b"")],
     "inspect": [(["evil.svg", "What is it?"], b""), ([ESCAPES, LINES, BIDI, "What?"], b"")],
     "fit": [(["note.png", ESCAPES, BIDI], b"")],
+    "batch": [(["plan", "rows.jsonl"], b""), (["run", "rows.jsonl", "--budget", "1"], b"")],
+    "work": [([], b"")],
     "show": [(["note.png"], b""), ([ESCAPES, "--json"], b"")],
     "models": [([], b""), (["--vision"], b"")],
     "spend": [([], b"")],
@@ -212,6 +214,7 @@ WORDS: dict[str, list[tuple[list[str], bytes]]] = {
     "trust": [(["--list"], b"")],
     "keys": [(["list"], b"")],
     "doctor": [([], b"")],
+    "studio": [(["--port", "99999"], b"")],
     "demo": [([], b"")],
 }
 

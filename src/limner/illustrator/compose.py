@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from limner.illustrator import assets, figures, grammar, styles
 from limner.illustrator.assets import AssetInfo
 from limner.illustrator.attachments import Part
-from limner.illustrator.backdrop import draw_backdrop, draw_foreground
+from limner.illustrator.backdrop import draw_backdrop, draw_foreground, find_frame
 from limner.illustrator.groups import group
 from limner.illustrator.layout import Layout, keep_places, spots_of
 from limner.illustrator.palette import recolour, recolour_part
@@ -28,6 +28,8 @@ _TABLES = ("table", "laid-table")
 _WATERS = frozenset({"sea", "beach", "lake", *INDOORS})
 _FALLING = frozenset({"rain", "storm", "snowfall", "fog"})
 _MAX_SIGN_LINES = 6
+# A room with more things gets no furniture of its own.
+_ROOMY = 2
 _ASSET_NAME = re.compile(r'<asset name="([^"]+)"')
 
 
@@ -59,10 +61,20 @@ def compose(
     canvas = Canvas(width=width, height=height, random=random)
     dry = any(not figures.flies(info) and not figures.swims(info) for info in infos)
     dry = dry or (kept is not None and kept.dry)
-    frame = draw_backdrop(canvas, scene, orb=_has_orb(scene, infos), standing=dry)
-    placed = place(group(things), frame, width=width, height=height, random=random)
+    frame = find_frame(scene, height=height, standing=dry)
+    # Its own numbers, so that the backdrop stays the same if there are other things in it.
+    arranging = Random(random.random())  # noqa: S311 - arranges pictures
+    placed = place(group(things), frame, width=width, height=height, random=arranging)
     if kept is not None:
         placed = keep_places(placed, kept, frame, width=width, height=height)
+    draw_backdrop(
+        canvas,
+        scene,
+        orb=_has_orb(scene, infos),
+        standing=dry,
+        taken=[one.box for one in placed],
+        furnished=len(placed) > _ROOMY or any(map(_is_furniture, things)),
+    )
     drawings: dict[str, Asset] = {}
     for one in sorted(placed, key=lambda one: (one.grounded, one.y)):
         _draw(canvas, one, drawings, texts=parsed.texts)
@@ -81,6 +93,10 @@ def compose(
         things=tuple(things), scene=complete, dry=dry, spots=spots_of(placed, width, height)
     )
     return Composition(canvas.document(), scene, layout, drawings)
+
+
+def _is_furniture(thing: Subject) -> bool:
+    return thing.asset in _TABLES or figures.stands_behind(assets.info(thing.asset))
 
 
 def _has_orb(scene: Scene, infos: list[AssetInfo]) -> bool:
@@ -120,7 +136,9 @@ def _with_table(things: list[Subject], scene: Scene) -> list[Subject]:
     loose = [
         place
         for place, thing in enumerate(things)
-        if (thing.relation is None or thing.relation.kind == "between")
+        if thing.relation is None
+        and not thing.depth
+        and thing.position not in ("left", "right")
         and figures.is_tabletop(assets.info(thing.asset))
     ]
     tables = [place for place, thing in enumerate(things) if thing.asset in _TABLES]
