@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from limner.tools.handles import Handles
     from limner.tools.inspection import Inspector
     from limner.tools.output_target import OutputTargets
+    from limner.tools.picture_checker import PictureChecker
     from limner.tools.picture_info import PictureInfoReader
     from limner.tools.registry import ToolRegistry
     from limner.tools.rendering import SourceRenderer
@@ -114,7 +115,7 @@ class part(cached_property[T]):  # noqa: N801 - used as a decorator, as `propert
 # The components that pay, and those that open something or remember something.
 _PAYING = (
     *("money", "drawing", "rendering", "transforming", "looking", "conversations", "showing"),
-    *("tool_parts", "_row_registry", "batches"),
+    *("checking", "tool_parts", "_row_registry", "batches"),
 )
 _SHARED = ("store", "imaging", "sessions", "models", "_http", "_incoming")
 
@@ -393,6 +394,22 @@ class Components:
         )
 
     @part
+    def checking(self) -> PictureChecker:
+        """Checks pictures against references and criteria."""
+        from limner.tools.picture_checker import PictureChecker
+
+        drawing = self.drawing
+        return PictureChecker(
+            sources=drawing.planner.sourcing,
+            targets=self._targets,
+            output=drawing.output,
+            imaging=self.imaging,
+            eyes=self.eyes,
+            inspector=self.looking,
+            in_flight=self._in_flight,
+        )
+
+    @part
     def drawing_defaults(self) -> DrawingDefaults:
         """Who draws if a call does not say."""
         from limner.tools.drawing_arguments import DrawingDefaults
@@ -410,6 +427,7 @@ class Components:
             inspector=self.looking,
             renderer=self.rendering,
             transformer=self.transforming,
+            checker=self.checking,
             defaults=self.drawing_defaults,
             pictures=self.pictures,
             handles=self.handles,
