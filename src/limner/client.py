@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from limner.tools.image_input import ImageInput
     from limner.tools.inspection import Inspection
     from limner.tools.options import (
+        CheckOptions,
         EditOptions,
         GenerateOptions,
         InspectOptions,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
         TransformOptions,
     )
     from limner.tools.output_file import GeneratedImage
+    from limner.tools.picture_check import PictureCheck
     from limner.tools.picture_info import PictureInfo
     from limner.tools.picture_set import PictureSet
     from limner.tools.planning import Plan
@@ -177,6 +179,7 @@ class Limner:
     drawing = _forward(Components.drawing)
     rendering = _forward(Components.rendering)
     transforming = _forward(Components.transforming)
+    checking = _forward(Components.checking)
     eyes = _forward(Components.eyes)
     exporting = _forward(Components.exporting)
     fitting = _forward(Components.fitting)
@@ -372,6 +375,22 @@ class Limner:
         return await self.transforming.transform(
             _read(TransformArguments, named), self.person(**_hooks(given))
         )
+
+    async def check(self, image: ImageInput, **options: Unpack[CheckOptions]) -> PictureCheck:
+        """Check a picture against a reference and criteria in words.
+
+        Takes the arguments of the tool `image_check`. The result is true if everything passed.
+
+        Raises:
+            LimnerError: a picture cannot be read, or the sheet cannot be written.
+            TypeError: there is no such option.
+        """
+        from limner.tools.picture_check import CheckArguments
+
+        given = {"image": image, **options}
+        _refuse_unknown("check", given, CheckArguments)
+        named = await self._with_names(CheckArguments, given)
+        return await self.checking.check(_read(CheckArguments, named), self.person(**_hooks(given)))
 
     async def inspect(
         self, path: ImageInput, question: str, **options: Unpack[InspectOptions]
