@@ -194,6 +194,7 @@ inspect = _blocking(Limner.inspect)
 evidence = _blocking(Limner.evidence)
 fit = _blocking(Limner.fit)
 transform = _blocking(Limner.transform)
+check = _blocking(Limner.check)
 take = _blocking(Limner.take)
 spend = _blocking(Limner.spend)
 

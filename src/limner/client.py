@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from limner.tools.image_input import ImageInput
     from limner.tools.inspection import Inspection
     from limner.tools.options import (
+        CheckOptions,
         EditOptions,
         GenerateOptions,
         InspectOptions,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
         TransformOptions,
     )
     from limner.tools.output_file import GeneratedImage
+    from limner.tools.picture_check import PictureCheck
     from limner.tools.picture_info import PictureInfo
     from limner.tools.picture_set import PictureSet
     from limner.tools.planning import Plan
@@ -178,6 +180,7 @@ class Limner:
     drawing = _forward(Components.drawing)
     rendering = _forward(Components.rendering)
     transforming = _forward(Components.transforming)
+    checking = _forward(Components.checking)
     eyes = _forward(Components.eyes)
     exporting = _forward(Components.exporting)
     fitting = _forward(Components.fitting)
@@ -374,6 +377,22 @@ class Limner:
             _read(TransformArguments, named), self.person(**_hooks(given))
         )
 
+    async def check(self, image: ImageInput, **options: Unpack[CheckOptions]) -> PictureCheck:
+        """Check a picture against a reference and criteria in words.
+
+        Takes the arguments of the tool `image_check`. The result is true if everything passed.
+
+        Raises:
+            LimnerError: a picture cannot be read, or the sheet cannot be written.
+            TypeError: there is no such option.
+        """
+        from limner.tools.picture_check import CheckArguments
+
+        given = {"image": image, **options}
+        _refuse_unknown("check", given, CheckArguments)
+        named = await self._with_names(CheckArguments, given)
+        return await self.checking.check(_read(CheckArguments, named), self.person(**_hooks(given)))
+
     async def inspect(
         self, path: ImageInput, question: str, **options: Unpack[InspectOptions]
     ) -> Inspection:
@@ -398,6 +417,7 @@ class Limner:
         budget_usd: Decimal | float | str | None = None,
         rate: Sequence[str] = (),
         lane: Literal["now", "cheap"] | None = None,
+        out: str | Path | None = None,
         on_status: Callable[[BatchStatus], None] = lambda _: None,
         ask: Callable[[Question], Awaitable[bool]] = answer_no,
     ) -> BatchStatus:
@@ -412,6 +432,8 @@ class Limner:
             rate: requests a minute to providers, each as ``openai=50/min``.
             lane: ``cheap`` for the vendors' batch APIs: half the price, within 24 hours. If the
                 call is cancelled, the vendors go on, and the next call collects the results.
+            out: where to write the rows and their results at the end: a name that ends with
+                .jsonl, .csv, .parquet or .tar (WebDataset), or a folder for the pictures.
             on_status: gets the state of the batch every second.
             ask: decides about the price, if there is no budget and the settings say so.
 
@@ -419,7 +441,10 @@ class Limner:
             InputInvalid: a row or a rate is wrong; nothing was sent.
             ApprovalDenied: the price needs approval, and did not get it.
         """
-        from limner.tools.batches import budget_of, manifest_of
+        from limner.tools.batches import budget_of, check_export, manifest_of
+
+        to = None if out is None else self._person_reach.resolve_write(out, cwd=self.cwd)
+        check_export(to)
 
         resolve = partial(self._person_reach.resolve_read, cwd=self.cwd)
         budget_nano = budget_of(budget_usd)
@@ -431,7 +456,10 @@ class Limner:
             lane=lane,
             approved=budget_nano is not None,
         )
-        return await self.batches.run(batch, on_status=on_status)
+        status = await self.batches.run(batch, on_status=on_status)
+        if to is not None:
+            await self.batches.export(batch.id, to)
+        return status
 
     async def evidence(self, image: ImageInput) -> Evidence:
         """Everything that limner measures and reads in a picture, without asking a model.

@@ -62,6 +62,8 @@ if TYPE_CHECKING:
     from limner.pictures.thumbnails import Thumbnails
     from limner.providers.base import Provider, ProviderSpec
     from limner.providers.choice import Choice
+    from limner.rendering.canvas import RenderedDocument
+    from limner.rendering.elements import Document
     from limner.rendering.sources import CompiledSource, SourceFormat
     from limner.storage.incoming_files import Incoming
     from limner.tools.batches import Batches
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
     from limner.tools.handles import Handles
     from limner.tools.inspection import Inspector
     from limner.tools.output_target import OutputTargets
+    from limner.tools.picture_checker import PictureChecker
     from limner.tools.picture_info import PictureInfoReader
     from limner.tools.registry import ToolRegistry
     from limner.tools.rendering import SourceRenderer
@@ -112,7 +115,7 @@ class part(cached_property[T]):  # noqa: N801 - used as a decorator, as `propert
 # The components that pay, and those that open something or remember something.
 _PAYING = (
     *("money", "drawing", "rendering", "transforming", "looking", "conversations", "showing"),
-    *("tool_parts", "_row_registry", "batches"),
+    *("checking", "tool_parts", "_row_registry", "batches"),
 )
 _SHARED = ("store", "imaging", "sessions", "models", "_http", "_incoming")
 
@@ -344,7 +347,11 @@ class Components:
         """Measures pictures, and answers from what it measured."""
         from limner.eyes.model import Eyes
 
-        return Eyes(self.imaging)
+        async def find_origin(handle: str) -> Mapping[str, object] | None:
+            family = await self.pictures.family(handle)
+            return None if family is None else family.record.lineage
+
+        return Eyes(self.imaging, find_origin=find_origin)
 
     @part
     def models(self) -> Registry:
@@ -391,6 +398,22 @@ class Components:
         )
 
     @part
+    def checking(self) -> PictureChecker:
+        """Checks pictures against references and criteria."""
+        from limner.tools.picture_checker import PictureChecker
+
+        drawing = self.drawing
+        return PictureChecker(
+            sources=drawing.planner.sourcing,
+            targets=self._targets,
+            output=drawing.output,
+            imaging=self.imaging,
+            eyes=self.eyes,
+            inspector=self.looking,
+            in_flight=self._in_flight,
+        )
+
+    @part
     def drawing_defaults(self) -> DrawingDefaults:
         """Who draws if a call does not say."""
         from limner.tools.drawing_arguments import DrawingDefaults
@@ -408,6 +431,7 @@ class Components:
             inspector=self.looking,
             renderer=self.rendering,
             transformer=self.transforming,
+            checker=self.checking,
             defaults=self.drawing_defaults,
             pictures=self.pictures,
             handles=self.handles,
@@ -675,6 +699,16 @@ class Components:
     async def _illustrate(
         self, request: ImageRequest
     ) -> tuple[bytes, Mapping[str, object], Mapping[str, object] | None]:
+        loop = asyncio.get_running_loop()
+
+        def lay_out(
+            document: Document, size: tuple[int, int], largest_text: float
+        ) -> RenderedDocument:
+            from limner.rendering.sources import lay_out as in_worker
+
+            job = in_worker(document, size, largest_text, imaging=self.imaging)
+            return asyncio.run_coroutine_threadsafe(job, loop).result()
+
         drawing = await asyncio.to_thread(
             illustrator.illustrate,
             prompt=request.prompt,
@@ -682,6 +716,7 @@ class Components:
             width=request.width,
             height=request.height,
             seed=request.seed,
+            lay_out=lay_out,
         )
         png = await self.imaging.render_svg(
             drawing.svg,
@@ -693,11 +728,18 @@ class Components:
         return png, drawing.facts, drawing.kept and msgspec.to_builtins(drawing.kept)
 
     async def _resolve(self, source: CompiledSource) -> bytes:
-        size = {"width": source.width, "height": source.height}
+        width, height = source.width, source.height
         drawing = await asyncio.to_thread(
-            illustrator.illustrate, prompt="", svg=source.svg, seed=None, **size
+            illustrator.illustrate,
+            prompt="",
+            svg=source.svg,
+            seed=None,
+            width=width,
+            height=height,
         )
-        return await self.imaging.resolve_svg(drawing.svg, assets=drawing.assets, **size)
+        return await self.imaging.resolve_svg(
+            drawing.svg, assets=drawing.assets, width=width, height=height
+        )
 
 
 def _caps(settings: Settings, budget_usd: Decimal | float | str | None) -> Caps:

@@ -190,6 +190,10 @@ WORDS: dict[str, list[tuple[list[str], bytes]]] = {
     ],
     "edit": [(["note.png", "make it blue", "--provider", "illustrator"], b"")],
     "render": [(["evil.svg"], b""), (["-"], b'digraph { a -> "\x1b[2J" }')],
+    "check": [
+        (["evil.svg", "--expect", "is square"], b""),
+        ([ESCAPES, "--against", "evil.svg", "--sheet", "../sheet.png"], b""),
+    ],
     "transform": [(["evil.svg", "--resize", "50%"], b""), ([ESCAPES, "--cut-out"], b"")],
     "inspect": [(["evil.svg", "What is it?"], b""), ([ESCAPES, LINES, BIDI, "What?"], b"")],
     "fit": [(["note.png", ESCAPES, BIDI], b"")],

@@ -145,7 +145,9 @@ def test_an_example_works_without_a_key_or_says_which_key_it_needs(
     told = done.stdout + done.stderr
     names_key = re.search(r"_API_KEY\b", told) is not None
     assert "Traceback" not in told
-    assert done.returncode == 0 or (needs_key and names_key), told
+    # A check that fails, or cannot be determined, has a status of its own.
+    fine = {0, 1, 6} if command.startswith("limner check") else {0}
+    assert done.returncode in fine or (needs_key and names_key), told
 
 
 def test_most_commands_are_run_here() -> None:

@@ -26,6 +26,7 @@ def test_only_commands_that_exist_are_listed() -> None:
         "edit",
         "render",
         "transform",
+        "check",
         "inspect",
         "fit",
         "batch",
