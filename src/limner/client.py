@@ -35,7 +35,14 @@ from limner.pictures.request import Progress
 from limner.settings import Settings
 from limner.storage.blobs import parse_handle
 from limner.storage.reach import Reach
-from limner.tools.base import Question, Tool, ToolContext, answer_no, ignore_progress
+from limner.tools.base import (
+    ApprovalPolicy,
+    Question,
+    Tool,
+    ToolContext,
+    answer_no,
+    ignore_progress,
+)
 from limner.wires.base import HANDLE_URL
 
 if TYPE_CHECKING:
@@ -265,6 +272,7 @@ class Limner:
         *,
         progress: Callable[[Progress], None] = ignore_progress,
         ask: Callable[[Question], Awaitable[bool]] = answer_no,
+        approval: ApprovalPolicy | None = None,
     ) -> PictureSet:
         """What `generate` and `edit` do, with the failures of a set beside its pictures.
 
@@ -274,7 +282,8 @@ class Limner:
         from limner.tools.picture_set import draw_all
 
         order = self._order(arguments, options)
-        return await draw_all(order, self.drawing, self.person(progress=progress, ask=ask))
+        person = replace(self.person(progress=progress, ask=ask), approval=approval)
+        return await draw_all(order, self.drawing, person)
 
     async def quote(
         self, prompt: str, *, n: int | None = None, **options: Unpack[GenerateOptions]

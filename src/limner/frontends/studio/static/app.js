@@ -3,10 +3,13 @@
 import { html, render, useEffect, useState } from "/static/vendor/preact-htm.js";
 import { Gallery } from "/static/gallery.js";
 import { PicturePage } from "/static/picture.js";
+import { Draw } from "/static/draw.js";
+import { Tray } from "/static/runs.js";
 import { Icon } from "/static/icons.js";
 
 const PAGES = [
   { path: "", title: "Gallery", icon: "gallery", page: Gallery },
+  { path: "draw", title: "Draw", icon: "draw", page: Draw },
 ];
 
 const readHash = () => {
@@ -50,7 +53,8 @@ function Frame() {
       <${Gallery} hidden=${isPicture || current.page !== Gallery} />
       ${isPicture && html`<${PicturePage} key=${rest[0]} handle=${rest[0]} />`}
       ${!isPicture && current.page !== Gallery && html`<${Page} key=${path} rest=${rest} />`}
-    </main>`;
+    </main>
+    <${Tray} />`;
 }
 
 render(html`<${Frame} />`, document.body);

@@ -3,6 +3,7 @@
 import { html, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "/static/vendor/preact-htm.js";
 import { get, thumbnail } from "/static/api.js";
 import { Icon } from "/static/icons.js";
+import { onRun } from "/static/runs.js";
 import { count, day, nameOf, usd } from "/static/words.js";
 
 const CHUNK = 60;
@@ -195,7 +196,9 @@ export function Gallery({ hidden }) {
     const timer = setTimeout(() => setSettled(filters), filters.q === settled.q ? 0 : 180);
     return () => clearTimeout(timer);
   }, [filters]);
-  const store = useMemo(() => new PictureStore(settled, changed), [settled]);
+  const [version, setVersion] = useState(0);
+  const store = useMemo(() => new PictureStore(settled, changed), [settled, version]);
+  onRun((event) => { if (event === "done" || event === "restarted") setVersion((number) => number + 1); });
   shared.list = store;
   useEffect(() => { store.need(0, 0); }, [store]);
   const isEmpty = store.isLoaded && !store.length && !store.error;
