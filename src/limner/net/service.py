@@ -363,8 +363,18 @@ _on_wait: ContextVar[OnWait | None] = ContextVar("on_wait", default=None)
 
 @contextlib.contextmanager
 def waits_reported(on_wait: OnWait) -> Generator[None]:
-    """Call ``on_wait`` with the error and the seconds before each pause of the block."""
-    token = _on_wait.set(on_wait)
+    """Call ``on_wait`` with the error and the seconds before each pause of the block.
+
+    If the block is inside of another one, both learn of the pause.
+    """
+    outer = _on_wait.get()
+
+    def report(error: ProviderError, wait_s: float) -> None:
+        on_wait(error, wait_s)
+        if outer is not None:
+            outer(error, wait_s)
+
+    token = _on_wait.set(report)
     try:
         yield
     finally:

@@ -30,7 +30,7 @@ from tests.servers.batch_servers import (
 from tests.servers.samples import KEY, PICTURE
 from tests.wires.wire_prompts import FULL
 
-from limner.batch.remote_api import (
+from limner.batches.remote_api import (
     BatchApi,
     LineRequest,
     LineResult,

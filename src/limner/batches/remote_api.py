@@ -29,9 +29,9 @@ MAX_LINE_BYTES = 16 * 1024 * 1024
 CLOCK_SLACK_S = 300
 
 APIS = {
-    "openai": "limner.batch.openai_batches:OpenAIBatches",
-    "anthropic": "limner.batch.anthropic_batches:AnthropicBatches",
-    "gemini": "limner.batch.gemini_batches:GeminiBatches",
+    "openai": "limner.batches.openai_batches:OpenAIBatches",
+    "anthropic": "limner.batches.anthropic_batches:AnthropicBatches",
+    "gemini": "limner.batches.gemini_batches:GeminiBatches",
 }
 
 

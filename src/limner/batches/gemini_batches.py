@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from limner.batch.remote_api import (
+from limner.batches.remote_api import (
     FILE_TIMEOUT_S,
     MAX_PAGES,
     BatchApi,

@@ -11,7 +11,7 @@ from contextlib import aclosing
 from datetime import datetime
 from typing import Any
 
-from limner.batch.remote_api import (
+from limner.batches.remote_api import (
     CLOCK_SLACK_S,
     MAX_PAGES,
     BatchApi,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from limner.batch.remote_api import (
+from limner.batches.remote_api import (
     CLOCK_SLACK_S,
     FILE_TIMEOUT_S,
     MAX_PAGES,
