@@ -174,7 +174,7 @@ class Limner:
     # For the front ends; a program has no use for them, nor for the parts below.
     _internal = frozenset(
         {"components", "conversation_registry", "conversation_tools", "heard", "person", "shown"}
-        | {"draw", "plan", "recover", "delivered_file", "close_job"}
+        | {"draw", "plan", "recover", "delivered_file", "job_state", "close_job"}
     )
 
     def __dir__(self) -> list[str]:
@@ -328,6 +328,14 @@ class Limner:
         from limner.tools.recovery import delivered_file
 
         return delivered_file(job, self.drawing)
+
+    def job_state(self, job: JobRow) -> str:
+        """Where an unfinished job stands, in a few words."""
+        if job.in_flight:
+            return "waiting"
+        if job.picture is not None:
+            return "paid, not written"
+        return "open" if self.delivered_file(job) is None else "bytes are here"
 
     async def close_job(self, job: JobRow, *, cost_usd: Decimal | str | None = None) -> None:
         """Close a job whose outcome cannot be determined, and delete the bytes that are here.

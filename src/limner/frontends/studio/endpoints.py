@@ -154,3 +154,9 @@ def _content(endpoint: Endpoint, schema_of: Mapping[Any, Any]) -> dict[str, Any]
     if endpoint.answer is EventAnswer:
         return {"text/event-stream": {}}
     return {"application/json": {"schema": schema_of[endpoint.answer]}}
+
+
+async def master_handle(lim: Limner, handle: str) -> str:
+    """The handle that the gallery has: that of the picture as it was received."""
+    family = await lim.pictures.family(handle)
+    return handle if family is None else family.master.picture.handle

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from limner.frontends.studio.api import drawing, live, pictures
+from limner.frontends.studio.api import drawings, live, money, pictures
 
-ENDPOINTS = (*pictures.ENDPOINTS, *drawing.ENDPOINTS, *live.ENDPOINTS)
+ENDPOINTS = (*pictures.ENDPOINTS, *drawings.ENDPOINTS, *money.ENDPOINTS, *live.ENDPOINTS)

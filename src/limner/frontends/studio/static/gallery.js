@@ -117,7 +117,8 @@ function Filters({ filters, change }) {
         <option value="1">$1 and more</option>
       </select>
       <input type="date" aria-label="Day" value=${filters.day} onInput=${set("day")} />
-      ${isFiltered && html`<button type="button" class="quiet" onClick=${() => change(NO_FILTERS)}>Clear</button>`}
+      ${filters.session && html`<span class="quiet-text">session ${filters.session.slice(0, 8)}</span>`}
+      ${isFiltered && html`<button type="button" class="quiet" onClick=${() => { change(NO_FILTERS); if (location.hash.startsWith("#/session")) location.hash = "#/"; }}>Clear</button>`}
     </form>`;
 }
 
@@ -188,8 +189,9 @@ function Grid({ store }) {
     </div>`;
 }
 
-export function Gallery({ hidden }) {
+export function Gallery({ hidden, session }) {
   const [filters, setFilters] = useState(NO_FILTERS);
+  useEffect(() => { if (session) setFilters({ ...NO_FILTERS, session }); }, [session]);
   const [, changed] = useReducer((number) => number + 1, 0);
   const [settled, setSettled] = useState(filters);
   useEffect(() => {

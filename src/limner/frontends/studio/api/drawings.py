@@ -8,7 +8,6 @@ import msgspec
 from msgspec import Meta
 
 from limner.catalogue.sizes import ListedSizes, parse_size
-from limner.client import Limner
 from limner.dollars import format_usd, usd_to_nano
 from limner.errors import NANO_PER_USD, ApprovalDenied
 from limner.frontends.studio.endpoints import (
@@ -17,6 +16,7 @@ from limner.frontends.studio.endpoints import (
     NoArguments,
     PictureHandle,
     StudioParts,
+    master_handle,
 )
 from limner.frontends.studio.runs import Report, RunResult, StudioRun
 from limner.imaging.fit import FitRequest, Region
@@ -165,7 +165,7 @@ async def start_drawing(studio: StudioParts, request: DrawingOrder) -> StudioRun
         drawn = await lim.draw(arguments, options, progress=report, ask=ask, approval=ASKS)
         failures = "\n".join(error.message for error in drawn.failures)
         return RunResult(
-            pictures=tuple([await _shown_handle(lim, one.image.handle) for one in drawn.images]),
+            pictures=tuple([await master_handle(lim, one.image.handle) for one in drawn.images]),
             text=failures,
             cost_usd=drawn.cost_nano / NANO_PER_USD,
         )
@@ -190,7 +190,7 @@ async def start_rendering(studio: StudioParts, request: SourceRequest) -> Studio
     async def work(report: Report) -> RunResult:
         drawn = await lim.rendering.render(arguments, lim.person(progress=report))
         notes: Any = drawn.extras.get("notes", ())
-        handle = await _shown_handle(lim, drawn.image.handle)
+        handle = await master_handle(lim, drawn.image.handle)
         return RunResult(pictures=(handle,), text="\n".join(map(str, notes)))
 
     title = " ".join(request.source.split())[:_TITLE_CHARS]
@@ -207,12 +207,6 @@ async def show_partial(studio: StudioParts, request: RunRequest) -> FileAnswer:
     data = studio.runs.partial(request.id)
     fitted, shown = await studio.lim.imaging.fit(data, _PARTIAL)
     return FileAnswer(data=shown, mime=fitted.mime)
-
-
-async def _shown_handle(lim: Limner, handle: str) -> str:
-    """The handle that the gallery has: that of the picture as it was received."""
-    family = await lim.pictures.family(handle)
-    return handle if family is None else family.master.picture.handle
 
 
 def _arguments(request: DrawingRequest) -> tuple[DrawingArguments, CallerOptions]:
