@@ -5,6 +5,7 @@ import { get, send, thumbnail } from "/static/api.js";
 import { follow, onRun } from "/static/runs.js";
 import { count, moment, usd } from "/static/words.js";
 
+const amount = (sum) => (sum ? usd(sum) : "$0");
 const DAYS = 30;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -26,7 +27,7 @@ function Chart({ report }) {
   return html`
     <figure class="chart">
       <figcaption>Spend of the last ${DAYS} days${cap ? `, the line is the cap of a day (${usd(cap)})` : ""}</figcaption>
-      <svg viewBox=${`0 0 ${DAYS * wide} ${high + 22}`} role="img" aria-label=${`Spend by day, at most ${usd(most)} a day`}>
+      <svg viewBox=${`0 0 ${DAYS * wide} ${high + 22}`} preserveAspectRatio="xMinYMid" role="img" aria-label=${`Spend by day, at most ${usd(most)} a day`}>
         ${days.map((one, index) => {
           const tall = Math.max((one.cost_usd / most) * high, one.calls ? 2 : 0);
           return html`<g key=${one.name}><rect class="slot-bar" x=${index * wide + 2} y="0" width=${wide - 4} height=${high}><title>${one.name}: ${usd(one.cost_usd)}, ${count(one.calls, "call")}</title></rect>
@@ -129,9 +130,9 @@ export function Money() {
       <header class="bar"><h1>Money</h1></header>
       <div class="pad">
         <dl class="sums">
-          <${Sum} name="In all" amount=${usd(report.total_usd)} note=${report.unknown_usd ? `${usd(report.unknown_usd)} of it may not have been charged` : ""} />
-          <${Sum} name="Today (UTC)" amount=${usd(report.today_usd)} note=${left} />
-          <${Sum} name="In flight" amount=${usd(report.in_flight_usd)} note="reserved for calls that go on" />
+          <${Sum} name="In all" amount=${amount(report.total_usd)} note=${report.unknown_usd ? `${usd(report.unknown_usd)} of it may not have been charged` : ""} />
+          <${Sum} name="Today (UTC)" amount=${amount(report.today_usd)} note=${left} />
+          <${Sum} name="In flight" amount=${amount(report.in_flight_usd)} note="reserved for calls that go on" />
           <${Sum} name="Caps" amount=${caps.call_usd === null ? "none" : usd(caps.call_usd)} note=${`for a call; ${caps.session_usd === null ? "none" : usd(caps.session_usd)} for a session`} />
         </dl>
         <${Chart} report=${report} />
