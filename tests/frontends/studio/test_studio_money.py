@@ -10,7 +10,6 @@ from tests.servers.studio_server import running
 from limner.errors import LimnerError
 from limner.testing.servers.openai_server import OpenAIServer, error_reply
 
-PAID = {"provider": "openai-image"}
 USD = PRICE_NANO / 1e9
 MODEL = "openai-image/gpt-image-2.5-flare"
 
@@ -18,7 +17,7 @@ MODEL = "openai-image/gpt-image-2.5-flare"
 async def test_the_report_has_sums_caps_and_calls(studio: Studio, openai: OpenAIServer) -> None:
     studio.connect(openai)
     async with studio.open(flags={"budget.day_usd": 2}) as lim, running(lim) as page:
-        await lim.generate("a fox", **PAID)
+        await lim.generate("a fox", provider="openai-image")
         report = (await page.http.get("/api/money")).json()
         assert (report["total_usd"], report["today_usd"], report["unknown_usd"]) == (USD, USD, 0)
         assert report["caps"] == {"call_usd": None, "session_usd": None, "day_usd": 2.0}
@@ -39,7 +38,7 @@ async def test_an_open_job_is_recovered_settled_or_forgotten(
         for _ in range(3):
             openai.script("generate", error_reply(500, "Oops."))
             with pytest.raises(LimnerError):
-                await lim.generate("a fox", **PAID)
+                await lim.generate("a fox", provider="openai-image")
         jobs = (await page.http.get("/api/jobs")).json()["jobs"]
         assert [job["state"] for job in jobs] == ["open"] * 3
         first, second, third = (job["id"] for job in jobs)
