@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from limner.errors import NANO_PER_USD, UserError
+from limner.errors import NANO_PER_USD, LimnerError, UserError
 from limner.frontends.studio.endpoints import Endpoint, NoArguments, StudioParts, master_handle
 from limner.frontends.studio.runs import Report, RunResult, StudioRun
 from limner.money.records import JobRow
@@ -134,7 +134,7 @@ async def recover_job(studio: StudioParts, request: JobRequest) -> StudioRun:
     lim = studio.lim
     row = await _find(studio, request.id)
     if row.in_flight:
-        raise UserError("a process is waiting for this job", code="JOB_IN_FLIGHT")
+        raise LimnerError("A process waits for this job.", code="JOB_RUNNING_ELSEWHERE")
 
     async def work(report: Report) -> RunResult:
         drawn = await lim.recover(row, progress=report)
