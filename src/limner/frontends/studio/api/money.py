@@ -134,7 +134,9 @@ async def recover_job(studio: StudioParts, request: JobRequest) -> StudioRun:
     lim = studio.lim
     row = await _find(studio, request.id)
     if row.in_flight:
-        raise LimnerError("A process waits for this job.", code="JOB_RUNNING_ELSEWHERE")
+        raise LimnerError(
+            "A process waits for this job.", code="JOB_RUNNING_ELSEWHERE", retryable=True
+        )
 
     async def work(report: Report) -> RunResult:
         drawn = await lim.recover(row, progress=report)
