@@ -269,6 +269,8 @@ SYNONYMS = {
     "tornado": "whirlwind, twister",
     # things
     "alarm-clock": "clock",
+    "locked": "lock, padlock",
+    "unlocked": "open lock, open padlock",
     "artist-palette": "paint palette",
     "bookshelf": "bookcase, shelf, book shelf",
     "books": "stack of books, pile of books, stack of red books, ~stack of red book, "

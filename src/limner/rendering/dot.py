@@ -34,21 +34,8 @@ _DIRECTIONS: Mapping[str, Any] = {"LR": "right", "RL": "left", "TB": "down", "BT
 # Attributes that would change what a graph says or how it is arranged. Fonts and widths of lines
 # are not among them.
 _REPORTED = frozenset(
-    [
-        "headlabel",
-        "image",
-        "layout",
-        "lhead",
-        "ltail",
-        "ordering",
-        "peripheries",
-        "pos",
-        "taillabel",
-        "xlabel",
-        "URL",
-        "href",
-    ]
-)
+    ("headlabel", "taillabel", "xlabel", "image", "layout", "lhead", "ltail", "ordering")
+) | frozenset(("peripheries", "pos", "URL", "href"))
 _BRACKET = re.compile("[<>]")
 _HTML_BREAK = re.compile(r"<(?:br\b[^<>]*|/tr\s*)>", re.IGNORECASE)
 _HTML_CELL = re.compile(r"</td\s*>", re.IGNORECASE)
