@@ -218,6 +218,54 @@ def _sleeping(name: str, *, coat: str, dark: str, pointed: bool) -> OwnPicture:
     )
 
 
+DATABASE = OwnPicture(
+    name="database",
+    title="database",
+    group="computer",
+    tags="data,storage,disk,sql,table,cylinder",
+    body=(
+        f"<defs>{fade('drum', '#5B8DEF', '#2F56B0', sideways=True)}</defs>"
+        '<path d="M4 6v20c0 2.8 5.4 5 12 5s12-2.2 12-5V6z" fill="url(#drum)"/>'
+        '<path d="M4.6 13.2c.4 2.6 5.3 4.6 11.4 4.6s11-2 11.4-4.6M4.6 20.2c.4 2.6 5.3 4.6 11.4 4.6'
+        's11-2 11.4-4.6" '
+        'fill="none" stroke="#DCE8FF" stroke-width="1.2"/>'
+        '<ellipse cx="16" cy="6" rx="12" ry="5" fill="#9CC0FF"/>'
+        '<circle cx="24" cy="16" r="1" fill="#BDF5C4"/><circle cx="24" cy="23" r="1" '
+        'fill="#BDF5C4"/>'
+    ),
+)
+SERVER = OwnPicture(
+    name="server",
+    title="server",
+    group="computer",
+    tags="rack,backend,host,data center,machine,computer",
+    body=(
+        f"<defs>{fade('case', '#6B7688', '#3C4554')}{fade('unit', '#EEF2F8', '#C3CCDA')}</defs>"
+        '<rect x="4" y="1.5" width="24" height="29" rx="2" fill="url(#case)"/>'
+        + "".join(
+            f'<rect x="6" y="{top}" width="20" height="7" rx="1" fill="url(#unit)"/>'
+            f'<path d="M12 {top + 2.5}h11M12 {top + 4.5}h11" stroke="#8B96A8" stroke-width="0.9"/>'
+            f'<circle cx="8.7" cy="{top + 3.5}" r="1.2" fill="{light}"/>'
+            for top, light in ((4, "#3CC46B"), (12.5, "#3CC46B"), (21, "#F2B233"))
+        )
+    ),
+)
+RIVER = OwnPicture(
+    name="river",
+    title="river",
+    group="place-geographic",
+    tags="stream,brook,water,creek,meadow",
+    body=(
+        f"<defs>{fade('grass', '#9BD770', '#4E9E44')}{fade('flow', '#8FD3F7', '#2D86D0')}</defs>"
+        '<rect x="1" y="6" width="30" height="22" rx="4" fill="url(#grass)"/>'
+        '<path d="M13 6c1 4 7 5 5.5 9S8 20 8.5 28h12c-.5-6 7-8 8-13c.8-4-6.5-5-7.5-9z" '
+        'fill="url(#flow)"/>'
+        '<path d="M17 9.5c1.5 1.5 4 2.2 4.5 4M21 17c-2 2-6 3.5-7 7M24 15c-1 2.5-5 4-6 7" '
+        'fill="none" stroke="#E3F5FF" stroke-width="0.8" stroke-linecap="round"/>'
+        '<circle cx="6" cy="11" r="2.6" fill="#3B8A3E"/><circle cx="8.5" cy="13" r="2" '
+        'fill="#46994A"/><circle cx="27" cy="24" r="2.4" fill="#3B8A3E"/>'
+    ),
+)
 OWN_THINGS: tuple[OwnPicture, ...] = (
     FIREPLACE,
     RUG,
@@ -228,6 +276,9 @@ OWN_THINGS: tuple[OwnPicture, ...] = (
     CHEESE_WHEEL,
     STONE_BRIDGE,
     DOUBLE_DECKER,
+    DATABASE,
+    SERVER,
+    RIVER,
     _sleeping("cat", coat="#FFB25E", dark="#E08A34", pointed=True),
     _sleeping("black-cat", coat="#3A3844", dark="#26242E", pointed=True),
     _sleeping("dog", coat="#D9A066", dark="#A86D3B", pointed=False),
