@@ -347,7 +347,11 @@ class Components:
         """Measures pictures, and answers from what it measured."""
         from limner.eyes.model import Eyes
 
-        return Eyes(self.imaging)
+        async def find_origin(handle: str) -> Mapping[str, object] | None:
+            family = await self.pictures.family(handle)
+            return None if family is None else family.record.lineage
+
+        return Eyes(self.imaging, find_origin=find_origin)
 
     @part
     def models(self) -> Registry:
