@@ -96,6 +96,8 @@ def _space(canvas: Canvas, scene: Scene) -> BackdropFrame:
 def _outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> BackdropFrame:
     light = _light(scene)
     height = canvas.height
+    # The land is the same at every hour and in every weather.
+    land_seed = canvas.random.random()
     horizon = height * (0.5 if scene.has("sea", "beach", "lake") else 0.6)
     open_view = not scene.has("mountains", "city", "street", "forest", "bamboo forest")
     sun = sky.draw_sky(canvas, light, horizon=horizon, orb=orb, open_view=open_view)
@@ -108,6 +110,7 @@ def _outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> Bac
         return BackdropFrame(
             air=(0.08 * height, 0.9 * height), ground=(0.6 * height, 0.8 * height), afloat=True
         )
+    canvas.random.seed(land_seed)
     before = len(canvas.shapes)
     _draw_far(canvas, scene, light, horizon=horizon)
     far = canvas.shapes[before:]

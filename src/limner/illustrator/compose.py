@@ -48,20 +48,23 @@ def compose(
     """
     things = _with_sign(parsed)
     infos = [assets.info(thing.asset) for thing in things]
-    scene = complete = complete_scene(parsed.scene, things)
+    # An edit may leave a picture without a place, and has removed a table on purpose.
+    is_plain = kept is not None and not parsed.scene.places
+    scene = complete = parsed.scene if is_plain else complete_scene(parsed.scene, things)
     if parsed.style in styles.INKS:
         scene = replace(scene, paper=styles.INKS[parsed.style][1], places=())
     if scene.has(*INDOORS):
         # The wall has a window.
         things = _without(things, "window")
-    things = _with_table(things, scene)
+    things = _with_table(things, scene, may_add=kept is None)
     canvas = Canvas(width=width, height=height, random=random)
     dry = any(not figures.flies(info) and not figures.swims(info) for info in infos)
     dry = dry or (kept is not None and kept.dry)
     frame = draw_backdrop(canvas, scene, orb=_has_orb(scene, infos), standing=dry)
-    placed = place(group(things), frame, width=width, height=height, random=random)
+    groups = group(things)
+    placed = place(groups, frame, width=width, height=height, random=random)
     if kept is not None:
-        placed = keep_places(placed, kept, frame, width=width, height=height)
+        placed = keep_places(placed, groups, kept, frame, width=width, height=height)
     drawings: dict[str, Asset] = {}
     for one in sorted(placed, key=lambda one: (one.grounded, one.y)):
         _draw(canvas, one, drawings, texts=parsed.texts)
@@ -114,7 +117,7 @@ def _without(things: list[Subject], name: str) -> list[Subject]:
     ]
 
 
-def _with_table(things: list[Subject], scene: Scene) -> list[Subject]:
+def _with_table(things: list[Subject], scene: Scene, *, may_add: bool) -> list[Subject]:
     """Put small things on a table if the scene is indoors."""
     loose = [
         place
@@ -124,6 +127,8 @@ def _with_table(things: list[Subject], scene: Scene) -> list[Subject]:
     ]
     tables = [place for place, thing in enumerate(things) if thing.asset in _TABLES]
     if not loose or not scene.has(*INDOORS) or any(things[table].relation for table in tables):
+        return things
+    if not (tables or may_add):
         return things
     table = tables[0] if tables else len(things)
     tied = [

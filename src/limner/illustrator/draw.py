@@ -170,6 +170,20 @@ def draw_parsed(
     )
 
 
+def redraw(kept: KeptDrawing, words: str, *, width: int, height: int) -> Illustration:
+    """Draw a kept drawing again, changed by words; everything else stays as it was.
+
+    Raises:
+        InputInvalid: the words name something that is not in the picture, or no known change.
+    """
+    from limner.illustrator.scene_edits import edit_drawing  # noqa: PLC0415 - loaded on first use
+
+    edited = edit_drawing(kept, words)
+    drawn = draw_parsed(edited.parsed, edited.kept, width=width, height=height)
+    facts = {**drawn.facts, "changes": list(edited.changes)}
+    return replace(drawn, facts=facts)
+
+
 def _from_genre(prompt: str, width: int, height: int) -> Illustration | None:
     """A prompt that names a genre, as a chart, drawn as a document of ``rendering``."""
     # Most prompts are scenes, which need none of this.
@@ -179,8 +193,9 @@ def _from_genre(prompt: str, width: int, height: int) -> Illustration | None:
     genre = find_genre(prompt, width=width, height=height)
     if genre is None:
         return None
-    svg, notes = genre.document, ()
+    svg, notes, source = genre.document, (), ""
     if not isinstance(svg, str):
+        source = msgspec.json.encode(svg).decode()
         drawn = draw_document(svg, (width, height), largest_text=genre.largest_text)
         svg, notes = drawn.svg, drawn.notes
     names = sorted(mentioned_assets(svg))
@@ -190,7 +205,7 @@ def _from_genre(prompt: str, width: int, height: int) -> Illustration | None:
         svg=svg,
         assets={name: assets.get(name) for name in names},
         facts={**facts, "genre": genre.name, "notes": list(notes)},
-        kept=KeptDrawing(prompt=prompt),
+        kept=KeptDrawing(prompt=prompt, source=source),
     )
 
 
