@@ -650,8 +650,7 @@ class _Editor(msgspec.Struct, kw_only=True):
 
     def _give(self, words: Words) -> None:
         """Give a person or an animal something to wear or hold, or another look."""
-        at = self._receiver(words)
-        rest = words[_receiver_length(words, self.things[at]) :]
+        at, rest = self._receiver(words)
         thing = self.things[at]
         parsed = parse_prompt(f"a {thing.words} with {' '.join(rest)}")
         if not parsed.things or parsed.things[0].asset != thing.asset:
@@ -671,14 +670,17 @@ class _Editor(msgspec.Struct, kw_only=True):
             self.things.append(replace(other, relation=relation))
             self._done(f"{_described(other)} added", at)
 
-    def _receiver(self, words: Words) -> int:
+    def _receiver(self, words: Words) -> tuple[int, Words]:
+        """The thing that gets something, and the words for what it gets."""
         if words and words[0] in edit_words.IT:
             persons = [at for at in self._there() if self.things[at].person is not None]
-            return persons[0] if persons else self._named(words[:1])[0]
-        for length in range(min(3, len(words)), 0, -1):
+            return persons[0] if persons else self._named(words[:1])[0], words[1:]
+        for length in range(min(4, len(words)), 0, -1):
             if found := self._find(_without_articles(words[:length])):
-                return found[0]
-        return self._named(words)[0]
+                last = singular(self.things[found[0]].words.split()[-1])
+                ends = [at for at, word in enumerate(words) if singular(word) == last]
+                return found[0], words[ends[0] + 1 if ends else 1 :]
+        return self._named(())[0], words
 
     # --- changes of what is there ---
 
@@ -866,15 +868,6 @@ def _halves(words: Words, connectives: Sequence[str]) -> tuple[Words, Words]:
             at = words.index(word, 1)
             return words[:at], words[at + 1 :]
     return words, ()
-
-
-def _receiver_length(words: Words, thing: Subject) -> int:
-    """How many words name the thing that gets something."""
-    if words[0] in edit_words.IT:
-        return 1
-    last = singular(thing.words.split()[-1])
-    at = next((place for place, word in enumerate(words) if singular(word) == last), 1)
-    return at + 1
 
 
 def _has_number(words: Words) -> bool:
