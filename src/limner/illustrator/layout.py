@@ -20,6 +20,7 @@ from limner.illustrator.scenes import HOURS, PLACES, WEATHERS, Scene
 
 Box = tuple[float, float, float, float]
 Fraction = Annotated[float, Meta(ge=-4, le=4)]
+Wish = tuple[float | None, float | None]
 
 _COLUMNS, _ROWS = 25, 3
 _CROWDED = 0.35
@@ -53,9 +54,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     scene: Scene
     dry: bool = False
     spots: tuple[Spot, ...] = ()
-    wishes: Mapping[int, tuple[float | None, float | None]] = msgspec.field(
-        default_factory=dict[int, tuple[float | None, float | None]]
-    )
+    wishes: Mapping[int, Wish] | None = None
     focus: int = 0
 
 
@@ -155,7 +154,7 @@ def keep_places(
         alike = [other.scale for other in done if other.group.thing == one.group.thing]
         most = _MAX_SHRINKS if not alike else 0
         done.append(room.find_place(one, done, zoom=alike[0] if alike else zoom, shrinks=most))
-    return room.grant(done, kept.wishes)
+    return room.grant(done, kept.wishes or {})
 
 
 class _Room(msgspec.Struct, frozen=True, kw_only=True):
@@ -203,9 +202,7 @@ class _Room(msgspec.Struct, frozen=True, kw_only=True):
         down = _shift(top, bottom, self.height)
         return replace(one, x=one.x + across, y=one.y + down)
 
-    def grant(
-        self, placed: Sequence[Placed], wishes: Mapping[int, tuple[float | None, float | None]]
-    ) -> list[Placed]:
+    def grant(self, placed: Sequence[Placed], wishes: Mapping[int, Wish]) -> list[Placed]:
         """Move the things with a wish; several copies keep their distances."""
         moved = list[Placed]()
         for one in placed:

@@ -17,7 +17,7 @@ from limner.errors import InputInvalid
 from limner.illustrator import assets, edit_words, figures, grammar, people, scenes, vocabulary
 from limner.illustrator.compose import complete_scene
 from limner.illustrator.edit_words import ACTIONS
-from limner.illustrator.layout import KeptDrawing, Spot
+from limner.illustrator.layout import KeptDrawing, Spot, Wish
 from limner.illustrator.palette import PARTS
 from limner.illustrator.parsed_prompt import ParsedPrompt, Relation, State, Subject, WordUse
 from limner.illustrator.people import PEOPLE
@@ -27,7 +27,6 @@ from limner.illustrator.thing_list import MAX_THINGS
 from limner.illustrator.words import singular, split
 
 Words = tuple[str, ...]
-Wish = tuple[float | None, float | None]
 
 WHAT_WORKS = (
     'What works: "remove the tree", "add a red balloon on the left", "two more ducks", '
