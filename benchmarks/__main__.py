@@ -11,6 +11,7 @@ from benchmarks import (
     in_flight,
     ledger,
     mcp,
+    rendering,
     sandbox,
     sessions,
     start_up,
@@ -28,6 +29,7 @@ BENCHMARKS = {
     "gc_lock": gc_lock.main,
     "sandbox": sandbox.main,
     "app_server": app_server.main,
+    "rendering": rendering.main,
 }
 
 if __name__ == "__main__":

@@ -74,13 +74,14 @@ class Metered:
         for pid in family(self._process.pid):
             with contextlib.suppress(OSError):
                 Path(f"/proc/{pid}/clear_refs").write_text(RESET_PEAK)
-        cpu_before = self._cpu_ns()
+        cpu_before = cpu_ns(self._process.pid)
         start = time.perf_counter_ns()
         answer = self._ask({"do": "fit", "mode": mode})
         wall_ns = time.perf_counter_ns() - start
-        cpu_ns = sum(spent - cpu_before.get(pid, 0) for pid, spent in self._cpu_ns().items())
+        spent = cpu_ns(self._process.pid)
+        used_ns = sum(now - cpu_before.get(pid, 0) for pid, now in spent.items())
         peaks_mb = [_peak_kib(pid) / 1024 for pid in family(self._process.pid)]
-        cost = Cost(wall_ns / 1e6, cpu_ns / 1e6, sum(peaks_mb), max(peaks_mb))
+        cost = Cost(wall_ns / 1e6, used_ns / 1e6, sum(peaks_mb), max(peaks_mb))
         return Claim(**answer), cost
 
     def save(self, path: Path) -> None:
@@ -130,13 +131,15 @@ class Metered:
             raise FitError(answer["error"])
         return answer
 
-    def _cpu_ns(self) -> dict[int, int]:
-        spent: dict[int, int] = {}
-        for pid in family(self._process.pid):
-            with contextlib.suppress(OSError):
-                # The clock of another process, as clock_getcpuclockid(3) makes its number.
-                spent[pid] = time.clock_gettime_ns((~pid << 3) | 2)
-        return spent
+
+def cpu_ns(pid: int) -> dict[int, int]:
+    """The processor time of a process and of each below it, by their ids."""
+    spent: dict[int, int] = {}
+    for member in family(pid):
+        with contextlib.suppress(OSError):
+            # The clock of another process, as clock_getcpuclockid(3) makes its number.
+            spent[member] = time.clock_gettime_ns((~member << 3) | 2)
+    return spent
 
 
 def _peak_kib(pid: int) -> int:

@@ -50,7 +50,7 @@ TIMELINE = {
 
 
 def draw(document: dict[str, Any], size: tuple[int, int] | None = None) -> RenderedDocument:
-    return draw_document(parse_document(msgspec.json.encode(document).decode()), size)
+    return draw_document(parse_document(msgspec.json.encode(document).decode())[0], size)
 
 
 def words(drawn: RenderedDocument) -> str:

@@ -18,7 +18,7 @@ from limner.rendering.text import missing_characters, shorten, width, wrap
 
 
 def drawn(document: dict[str, Any], size: tuple[int, int] | None = None) -> RenderedDocument:
-    return draw_document(parse_document(msgspec.json.encode(document).decode()), size)
+    return draw_document(parse_document(msgspec.json.encode(document).decode())[0], size)
 
 
 def texts(svg: str) -> list[str]:
@@ -75,8 +75,8 @@ def test_text_becomes_smaller_until_everything_fits_and_then_the_author_is_told(
 
 
 def test_a_character_that_no_font_has_is_reported() -> None:
-    assert drawn({**SALES, "title": "森林 Ж λ"}).notes == (
-        "No bundled font has these characters: 森林",
+    assert drawn({**SALES, "title": "ไทย Ж λ"}).notes == (
+        "No bundled font has these characters: ไทย",
     )
     assert missing_characters("Aé Ж λ → √") == ""
 
@@ -84,11 +84,6 @@ def test_a_character_that_no_font_has_is_reported() -> None:
 @pytest.mark.parametrize(
     ("source", "message", "hint"),
     [
-        (
-            '{"type": "bar", "vals": [1]}',
-            "Object contains unknown field `vals`",
-            "Did you mean values, value, labels?",
-        ),
         (
             '{"type": "page", "children": [{"type": "bar", "values": ["x"]}]}',
             "Expected `int | float | null`, got `str` - at `$.children[0].values[0]`",
@@ -111,7 +106,7 @@ def test_an_error_says_where_it_is_and_what_to_write_instead(
 
 def test_an_unknown_type_gets_a_suggestion_and_the_list() -> None:
     with pytest.raises(InputInvalid) as caught:
-        parse_document('{"type": "bars"}')
+        parse_document('{"type": "barz"}')
     assert (caught.value.hint or "").startswith("Did you mean bar? The types are text, asset,")
 
 

@@ -45,13 +45,13 @@ def test_a_graph_with_defaults_chains_groups_and_attributes_is_parsed() -> None:
                 DiagramEdge(start="a", end="b", label="go", dashed=True),
                 DiagramEdge(start="b", end="c", label="go", dashed=True),
                 DiagramEdge(start="b", end="d", label="go", dashed=True),
-                DiagramEdge(start="a", end="b", arrow="diamond"),
+                DiagramEdge(start="a", end="b", arrow="diamond", color="#ff0000"),
             ],
             groups=[NodeGroup(label="Inner", nodes=["d", "e"])],
             direction="right",
             title="Build\nplan",
         ),
-        ["Ignored: color of edges."],
+        [],
     )
 
 
@@ -67,7 +67,7 @@ def test_an_undirected_graph_has_lines_without_heads() -> None:
         ("flow { a }", "line 1: a graph starts with digraph or graph: 'flow { a }'", "digraph {"),
         ("digraph {\n a -> b", "line 2: '}' is missing: 'a -> b'", "Close each { with a }."),
         ("digraph {\n a -- b }", "line 2: edges of this graph are written ->: 'a -- b }'", "->"),
-        ("digraph {\n\n a [label=<b>] }", "line 3: labels in HTML are not drawn", "shape=record"),
+        ("digraph {\n\n a [label=<<b>] }", "line 3: the label in HTML has no end", "Close each <"),
         ("digraph { a [label }", "line 1: expected a name, found '}'", "Write attributes as"),
         ("digraph { a ! b }", "line 1: unexpected '!'", "in quotes"),
         ("digraph { /* a }", "line 1: the comment has no end", "Write */"),
@@ -105,3 +105,11 @@ def test_every_text_is_parsed_or_refused(parts: list[str]) -> None:
         except InputInvalid:
             continue
         assert diagram.nodes != []
+
+
+def test_a_label_in_html_becomes_its_words() -> None:
+    table = "<table><tr><td>PK</td><td>id</td></tr><tr><td colspan='2'>a &amp; b</td></tr></table>"
+    source = f"digraph {{ a [label=<<b>orders</b><br/>6 x {{}}>]; b [label=<{table}>]; a -> b }}"
+    diagram, notes = parse_dot(source)
+    labels = [node.label for node in diagram.nodes if isinstance(node, DiagramNode)]
+    assert (labels, notes) == (["orders\n6 x {}", "PK id\na & b"], [])

@@ -145,13 +145,19 @@ class TestTypst:
         assert (page.width, page.height) == (1000, 500)
         assert 'viewBox="0 0 480 240"' in page.svg
 
+    @needs("noto_cjk_sans_otc")
+    async def test_chinese_japanese_and_korean_are_drawn(self, imaging: Imaging) -> None:
+        page = await drawn("= 日本語 한국어 中文", imaging)
+        chart = await drawn(json.dumps({**POINTS, "title": "日本語 한국어 中文"}), imaging)
+        assert (page.notes, chart.notes) == ((), ())
+
     async def test_further_pages_fonts_and_characters_are_reported(self, imaging: Imaging) -> None:
-        page = await drawn('#set text(font: "Nope")\n森 #pagebreak() b', imaging)
+        page = await drawn('#set text(font: "Nope")\nไ #pagebreak() b', imaging)
         assert page.notes == (
             "Typst: unknown font family: nope",
             "The document has 2 pages, and the picture shows the first. "
             "`#set page(height: auto)` makes one long page.",
-            "No bundled font has these characters: 森",
+            "No bundled font has these characters: ไ",
         )
 
     @pytest.mark.parametrize(

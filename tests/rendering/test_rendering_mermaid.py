@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -276,3 +277,30 @@ def test_the_fills_of_classes_and_styles_colour_the_nodes() -> None:
     colours = {node.id: node.color for node in nodes}
     assert colours == {"A": "#ff0000", "B": "#bbf7d0", "C": "#bbf7d0", "D": None}
     assert notes == ["Ignored: style."]
+
+
+def test_a_note_stands_beside_its_class_or_state() -> None:
+    states = (
+        "---\ntitle: Order\n---\nstateDiagram-v2\n A --> B\n note right of A\n Be quick\n end note"
+    )
+    classes = 'classDiagram\n A --> B\n note for A "Be quick"'
+    wanted: list[tuple[str, str, Literal["round", "box"]]] = [
+        (states, "Order", "round"),
+        (classes, "", "box"),
+    ]
+    for source, title, shape in wanted:
+        assert parse_mermaid(source) == (
+            Diagram(
+                title=title,
+                nodes=[
+                    DiagramNode(id="A", shape=shape),
+                    DiagramNode(id="B", shape=shape),
+                    DiagramNode(id="note 2", label="Be quick", shape="note"),
+                ],
+                edges=[
+                    DiagramEdge(start="A", end="B"),
+                    DiagramEdge(start="A", end="note 2", dashed=True, arrow="none"),
+                ],
+            ),
+            [],
+        )

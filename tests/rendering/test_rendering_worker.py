@@ -25,8 +25,8 @@ async def compiled(
 async def test_an_error_of_a_compiler_arrives_with_its_hint_and_field() -> None:
     async with Imaging(workers=1, program=RENDERING_WORKER) as imaging:
         with pytest.raises(InputInvalid) as caught:
-            await compiled('{"type": "bars"}', imaging)
-        assert caught.value.message == "Invalid value 'bars' - at `$.type`"
+            await compiled('{"type": "barz"}', imaging)
+        assert caught.value.message == "Invalid value 'barz' - at `$.type`"
         assert (caught.value.hint or "").startswith("Did you mean bar? The types are text, ")
         assert (caught.value.field, caught.value.untrusted) == ("source", False)
         with pytest.raises(InputInvalid, match="line 2"):

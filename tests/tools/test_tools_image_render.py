@@ -96,14 +96,14 @@ async def test_svg_keeps_its_size_and_everyday_words_find_pictures(lim: Limner) 
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 315">'
         '<asset name="moon" x="0" y="0" size="99"/><asset name="coffee" x="99" y="0" size="99"/>'
         '<asset name="quux" x="300" y="0" size="99"/>'
-        '<text y="200" font-family="Georgia">森</text></svg>'
+        '<text y="200" font-family="Georgia">ไ</text></svg>'
     )
     assert str(drawn.dimensions) == "600x315"
     assert drawn.extras == {
         "source_format": "svg",
         "notes": [
             "Georgia is not bundled; the text is set in Lora.",
-            "No bundled font has these characters: 森",
+            "No bundled font has these characters: ไ",
             "No ready-made picture is named 'quux'.",
         ],
     }

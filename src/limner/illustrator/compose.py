@@ -19,6 +19,7 @@ from limner.illustrator.palette import recolour, recolour_part
 from limner.illustrator.parsed_prompt import ParsedPrompt, Relation, Subject
 from limner.illustrator.placement import Placed, place
 from limner.illustrator.scenes import HOUR_OF, INDOORS, Scene, usual_place
+from limner.imaging.fonts import CJK
 from limner.imaging.svg import Asset
 from limner.rendering.canvas import Canvas, number
 
@@ -231,8 +232,9 @@ def _has_colour(part: Part, colour: str) -> bool:
 def _draw_lettering(canvas: Canvas, part: Part, texts: Sequence[str]) -> None:
     """Texts on the board of a sign, broken into short lines."""
     lines = [line for text in texts for line in _lines(text)][:_MAX_SIGN_LINES]
-    longest = max(len(line) for line in lines)
-    # Inter is about 0.62 of its size wide on average, in bold capitals a little more.
+    # Inter is about 0.62 of its size wide on average, in bold capitals a little more. A character
+    # of Chinese, Japanese or Korean is as wide as it is high.
+    longest = max(len(line) + 0.5 * len("".join(CJK.findall(line))) for line in lines)
     size = min(part.size * 0.8 / (longest * 0.66), part.size * 0.36 / len(lines))
     x = part.left + part.size / 2
     y = part.top + part.size * 0.335 - (len(lines) - 1) * size * 0.55 + size * 0.36

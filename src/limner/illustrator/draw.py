@@ -6,7 +6,7 @@ for every word. A prompt of which nothing is known becomes a card with its words
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -164,7 +164,12 @@ def draw_parsed(
     return Illustration(
         svg=made.document,
         assets={**made.drawings, **{name: assets.get(name) for name in ready}},
-        facts=_facts(matched=matched, background=made.scene.name, parsed=parsed),
+        facts=_facts(
+            matched=matched,
+            background=made.scene.name,
+            parsed=parsed,
+            notes=_missing_characters(parsed.texts),
+        ),
         squares=SQUARES if parsed.style == "pixel" else None,
         kept=replace(kept, layout=made.layout, texts=parsed.texts, style=parsed.style),
     )
@@ -200,11 +205,11 @@ def _from_genre(prompt: str, width: int, height: int) -> Illustration | None:
         svg, notes = drawn.svg, drawn.notes
     names = sorted(mentioned_assets(svg))
     matched = [{"words": name, "asset": name, "count": None, "colour": None} for name in names]
-    facts = _facts(matched=matched, background=None)
+    facts = _facts(matched=matched, background=None, notes=notes)
     return Illustration(
         svg=svg,
         assets={name: assets.get(name) for name in names},
-        facts={**facts, "genre": genre.name, "notes": list(notes)},
+        facts={**facts, "genre": genre.name},
         kept=KeptDrawing(prompt=prompt, source=source),
     )
 
@@ -227,16 +232,32 @@ def _card(prompt: str, parsed: ParsedPrompt, width: int, height: int) -> Illustr
     return Illustration(
         svg=canvas.document(),
         assets={},
-        facts=_facts(matched=[], background="card", parsed=parsed),
+        facts=_facts(
+            matched=[], background="card", parsed=parsed, notes=_missing_characters(title)
+        ),
         kept=KeptDrawing(prompt=prompt),
     )
 
 
+def _missing_characters(texts: Sequence[str]) -> list[str]:
+    """What the caller should know about characters that no font has."""
+    words = "".join(texts)
+    if words.isascii():
+        return []
+    from limner.rendering.text import missing_note  # noqa: PLC0415 - loaded on first use
+
+    return missing_note(words)
+
+
 def _facts(
-    *, matched: list[dict[str, Any]], background: str | None, parsed: ParsedPrompt | None = None
+    *,
+    matched: list[dict[str, Any]],
+    background: str | None,
+    parsed: ParsedPrompt | None = None,
+    notes: Sequence[str] = (),
 ) -> dict[str, Any]:
     return {
-        "account": parsed.account if parsed else "",
+        "account": " ".join((*([parsed.account] if parsed and parsed.account else ()), *notes)),
         "matched": matched,
         **{state.replace(" ", "_"): parsed.words(state) if parsed else [] for state in STATES},
         "background": background,

@@ -21,6 +21,7 @@ from typing import IO, Any
 import msgspec
 
 from limner.imaging import landlock, seccomp
+from limner.imaging.fonts import CJK_PACKAGE
 from limner.imaging.formats import BY_NAME
 from limner.imaging.limits import Protections, WorkerLimits
 
@@ -58,17 +59,19 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
 # they link to.
 DECODER = SandboxPolicy(
     calls={**seccomp.COMPUTING, **seccomp.READING},
-    packages=("segno", "zxingcpp"),
+    packages=("segno", "zxingcpp", CJK_PACKAGE),
     readable=("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache"),
 )
 # onnxruntime chooses its code by the processor.
 OCR = SandboxPolicy(calls=seccomp.COMPUTING, readable=("/proc/cpuinfo", "/sys/devices/system/cpu"))
 C2PA = SandboxPolicy(calls=seccomp.COMPUTING)
 # Fonts are read when a letter needs them.
-TYPST = SandboxPolicy(calls={**seccomp.COMPUTING, **seccomp.READING})
+TYPST = SandboxPolicy(calls={**seccomp.COMPUTING, **seccomp.READING}, packages=(CJK_PACKAGE,))
 # V8 runs compiled JavaScript, and its event loop waits for events.
 VEGA_LITE = SandboxPolicy(
-    calls={**seccomp.COMPUTING, **seccomp.READING, **seccomp.EVENTS}, reserves_addresses=True
+    calls={**seccomp.COMPUTING, **seccomp.READING, **seccomp.EVENTS},
+    packages=(CJK_PACKAGE,),
+    reserves_addresses=True,
 )
 
 

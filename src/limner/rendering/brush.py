@@ -10,7 +10,7 @@ import msgspec
 from limner.imaging.fonts import FontStyle
 from limner.rendering.canvas import Canvas
 from limner.rendering.colours import Theme
-from limner.rendering.elements import Align, TextSize
+from limner.rendering.elements import Align, TextSize, TitledElement
 from limner.rendering.text import LINE_HEIGHT, TextLines, shorten, width, wrap
 
 # Text sizes in parts of the body size.
@@ -25,6 +25,8 @@ _CURRENCIES = tuple("$€£¥₹")
 _SHORT_UNITS = ("", "%", "k", "K", "M", "B", "bn", "°", "°C", "°F")
 # The baseline of a line, in parts of the font size from its top.
 _BASELINE = 0.93
+# How much of the spare width is on the left.
+SHARES: dict[Align, float] = {"start": 0.0, "center": 0.5, "end": 1.0}
 _ANCHORS: dict[Align, tuple[Literal["start", "middle", "end"], float]] = {
     "start": ("start", 0.0),
     "center": ("middle", 0.5),
@@ -179,13 +181,24 @@ class Brush(msgspec.Struct, frozen=True, kw_only=True):
             more |= {"stroke": stroke, "stroke_width": f"{max(self.style.base / 14, 1):.1f}"}
         self.canvas.rect(*box, fill, **more)
 
-    def title(self, box: Rect, text: str, size: TextSize = "heading") -> Rect:
-        """Draw a title at the top of a box; returns what is left below it."""
-        if not text:
-            return box
-        lines = self.wrap(text, size, box.width, bold=True)
-        self.lines(box, lines, align="center", bold=True)
-        return box.below(lines.height + self.style.base * 0.5)
+    def title(self, box: Rect, element: TitledElement) -> Rect:
+        """Draw the title of an element at the top of a box; returns what is left below it."""
+        heading, small = self._title_lines(element, box.width)
+        self.lines(box, heading, align="center", bold=True)
+        muted = self.style.theme.muted
+        self.lines(box.below(heading.height), small, align="center", color=muted)
+        return box.below(self.title_height(element, box.width))
+
+    def title_height(self, element: TitledElement, max_width: float) -> float:
+        """The height of a title and a subtitle, and the gap below them."""
+        high = sum(lines.height for lines in self._title_lines(element, max_width))
+        return high + self.style.base * 0.5 if high else 0.0
+
+    def _title_lines(self, element: TitledElement, max_width: float) -> tuple[TextLines, TextLines]:
+        none = TextLines(lines=(), size=0.0, width=0.0)
+        title, subtitle = element.title, element.subtitle
+        heading = self.wrap(title, "heading", max_width, bold=True) if title else none
+        return heading, self.wrap(subtitle, "small", max_width) if subtitle else none
 
 
 def format_number(value: float | None, unit: str = "", *, thousands: bool = False) -> str:

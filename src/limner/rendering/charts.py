@@ -116,7 +116,7 @@ def read_data(chart: Chart, palette: Sequence[str]) -> ChartData:
 def draw_chart(chart: Chart, brush: Brush, box: Rect) -> None:
     """Draw a chart into a box."""
     data = read_data(chart, brush.style.theme.series)
-    box = brush.title(box, chart.title)
+    box = brush.title(box, chart)
     if isinstance(chart, PieChart):
         _draw_pie(chart, data, brush, box)
         return
@@ -391,6 +391,12 @@ def _draw_horizontal(chart: BarChart, data: ChartData, brush: Brush, box: Rect) 
     base = brush.style.base
     scale = _value_scale(chart, data, stacked=chart.stacked)
     left = min(max(brush.width(label, "small") for label in data.labels), box.width * 0.4) + base
+    below = chart.x_label or _y_title(chart)
+    if below:
+        middle = box.x + left + (box.width - left) / 2
+        color = brush.style.theme.muted
+        brush.line(middle, box.bottom - base * 0.6, below, "small", color=color)
+        box = Rect(box.x, box.y, box.width, box.height - base * 1.3)
     plot = Rect(
         box.x + left,
         box.y + base * 0.3,

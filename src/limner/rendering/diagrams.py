@@ -14,7 +14,13 @@ from limner.imaging.fonts import FontStyle
 from limner.rendering.brush import Brush, Rect
 from limner.rendering.canvas import Point, closed, mix, number
 from limner.rendering.colours import contrast, parse_colour, readable_on
-from limner.rendering.elements import MAX_NODES, Diagram, DiagramEdge, DiagramNode
+from limner.rendering.elements import (
+    MAX_NODES,
+    Diagram,
+    DiagramEdge,
+    DiagramNode,
+    TitledElement,
+)
 from limner.rendering.graph.layout import lay_out
 from limner.rendering.graph.model import (
     Graph,
@@ -56,6 +62,7 @@ class SizedDiagram(msgspec.Struct, frozen=True, kw_only=True):
     edges: list[DiagramEdge]
     edge_labels: list[TextLines | None]
     frame_labels: list[TextLines]
+    frame_colours: list[str | None]
     graph: Graph
 
 
@@ -63,7 +70,7 @@ def measure_diagram(diagram: Diagram, brush: Brush, max_width: float) -> tuple[f
     """Width and height of a diagram, scaled if it is too wide."""
     layout = _natural(diagram, brush.style.font)
     scale = min(brush.style.base, max_width / layout.width)
-    title = title_height(diagram.title, _for_title(brush, scale), max_width)
+    title = title_height(diagram, _for_title(brush, scale), max_width)
     return layout.width * scale, layout.height * scale + title
 
 
@@ -72,22 +79,22 @@ def _for_title(brush: Brush, scale: float) -> Brush:
     return brush.with_style(base=min(brush.style.base, scale * _MAX_TITLE))
 
 
-def title_height(title: str, brush: Brush, max_width: float) -> float:
+def title_height(element: TitledElement, brush: Brush, max_width: float) -> float:
     """The height of a title and the gap below it."""
-    if not title:
-        return 0.0
-    return brush.wrap(title, "heading", max_width, bold=True).height + brush.style.base * 1.1
+    high = brush.title_height(element, max_width)
+    return high + brush.style.base * 0.6 if high else 0.0
 
 
-def draw_title(title: str, brush: Brush, box: Rect) -> Rect:
+def draw_title(element: TitledElement, brush: Brush, box: Rect) -> Rect:
     """Draw a title at the top of a box; returns what is left below it."""
-    return brush.title(box, title).below(brush.style.base * 0.6) if title else box
+    brush.title(box, element)
+    return box.below(title_height(element, brush, box.width))
 
 
 def draw_diagram(diagram: Diagram, brush: Brush, box: Rect) -> None:
     """Draw a diagram in the middle of a box."""
     sized, layout = _sized(diagram, brush.style.font), _natural(diagram, brush.style.font)
-    box = draw_title(diagram.title, _for_title(brush, _scale(layout, brush, box)), box)
+    box = draw_title(diagram, _for_title(brush, _scale(layout, brush, box)), box)
     scale = _scale(layout, brush, box)
     across = min(max(box.width / (layout.width * scale), 1.0), _MAX_SPREAD)
     down = min(max(box.height / (layout.height * scale), 1.0), _MAX_SPREAD)
@@ -174,6 +181,7 @@ def _size(diagram: Diagram, font: FontStyle) -> SizedDiagram:
         edges=edges,
         edge_labels=edge_labels,
         frame_labels=frame_labels,
+        frame_colours=[group.color for group in diagram.groups],
         graph=graph,
     )
 
@@ -252,7 +260,7 @@ class _Painter:
         self.brush = brush
         self.scale = brush.style.base
         self.origin = origin
-        self.heads: list[tuple[Point, Point, float, str]] = []
+        self.heads: list[tuple[Point, Point, float, DiagramEdge]] = []
         theme = brush.style.theme
         self.stroke = max(self.scale / 13, 1.0)
         self.ground = mix(theme.background, theme.surface, 0.75)
@@ -260,9 +268,9 @@ class _Painter:
 
     def paint(self) -> None:
         """Frames first, then lines, then boxes and words."""
-        for box in self.layout.frames:
+        for box, colour in zip(self.layout.frames, self.sized.frame_colours, strict=True):
             if box is not None:
-                self._frame(box)
+                self._frame(box, colour)
         for place, edge in enumerate(self.sized.edges):
             self._edge(edge, self.layout.edges[place])
         for head in self.heads:
@@ -298,14 +306,13 @@ class _Painter:
         ]
         return series[(groups[-1] if groups else _SHAPE_COLOURS[node.shape]) % len(series)]
 
-    def _frame(self, box: Rect) -> None:
+    def _frame(self, box: Rect, colour: str | None) -> None:
         theme = self.brush.style.theme
-        self.brush.panel(
-            self._rect(box),
-            self.ground,
-            radius=self.scale * 0.7,
-            stroke=mix(theme.line, theme.muted, 0.25),
-        )
+        fill, edge = self.ground, mix(theme.line, theme.muted, 0.25)
+        if colour:
+            own = parse_colour(colour)
+            fill, edge = mix(theme.background, own, 0.2), mix(own, theme.muted, 0.25)
+        self.brush.panel(self._rect(box), fill, radius=self.scale * 0.7, stroke=edge)
 
     def _frame_label(self, label: TextLines, box: Rect) -> None:
         """The label of a frame, in a corner that no line passes if there is one."""
@@ -346,19 +353,22 @@ class _Painter:
         head = self.scale * (_HEAD * 1.25 if hollow else _HEAD)
         length = head * (1.7 if edge.arrow == "diamond" else 1.0)
         if edge.arrow != "none":
-            self.heads.append((places[-1], places[-2], head, edge.arrow))
+            self.heads.append((places[-1], places[-2], head, edge))
             places[-1] = _towards(places[-1], places[-2], length * 0.9)
         if edge.arrow == "both":
-            self.heads.append((places[0], places[1], head, edge.arrow))
+            self.heads.append((places[0], places[1], head, edge))
             places[0] = _towards(places[0], places[1], length * 0.9)
         data = "M" + _pair(places[0])
         for one, two, end in zip(places[1::3], places[2::3], places[3::3], strict=True):
             data += f"C{_pair(one)} {_pair(two)} {_pair(end)}"
         dash = self.scale * 0.35
         more = {"stroke_dasharray": f"{dash:.1f} {dash * 1.2:.1f}"} if edge.dashed else {}
-        self.brush.canvas.line(data, self.line_colour, self.stroke, **more)
+        self.brush.canvas.line(data, self._line_colour(edge), self.stroke, **more)
 
-    def _head(self, tip: Point, back: Point, size: float, arrow: str) -> None:
+    def _line_colour(self, edge: DiagramEdge) -> str:
+        return parse_colour(edge.color) if edge.color else self.line_colour
+
+    def _head(self, tip: Point, back: Point, size: float, edge: DiagramEdge) -> None:
         angle = math.atan2(back[1] - tip[1], back[0] - tip[0])
         away = (math.cos(angle), math.sin(angle))
         side = (-away[1], away[0])
@@ -370,13 +380,14 @@ class _Painter:
             )
 
         outline = [tip, corner(1, 0.38), corner(1, -0.38)]
-        fill, more = self.line_colour, {"stroke_linejoin": "round"}
+        arrow, colour = edge.arrow, self._line_colour(edge)
+        fill, more = colour, {"stroke_linejoin": "round"}
         if arrow == "triangle":
             outline = [tip, corner(1, 0.6), corner(1, -0.6)]
             fill = self.brush.style.theme.background
         elif arrow == "diamond":
             outline = [tip, corner(0.9, 0.45), corner(1.8, 0), corner(0.9, -0.45)]
-        more |= {"stroke": self.line_colour, "stroke_width": number(self.stroke)}
+        more |= {"stroke": colour, "stroke_width": number(self.stroke)}
         self.brush.canvas.path(closed(outline), fill, **more)
 
     def _node(self, sized: SizedNode, box: Rect, colour: str) -> None:

@@ -14,6 +14,7 @@ from limner.errors import InputInvalid
 from limner.rendering.brush import Brush, Rect, Style
 from limner.rendering.canvas import Canvas, mix
 from limner.rendering.colours import THEMES, contrast, parse_colour, readable_on
+from limner.rendering.document_reader import TYPES, understand
 from limner.rendering.elements import (
     Chart,
     Container,
@@ -40,7 +41,6 @@ _TOO_DEEP = f"rows, columns and cards are more than {MAX_DEPTH} deep"
 DEFAULT_EDGE = 1024
 MAX_EDGE = 4096
 _LARGE_EDGE = 1800
-_decoder = msgspec.json.Decoder(Document)
 
 
 class RenderedDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,14 +52,19 @@ class RenderedDocument(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def parse_document(source: str) -> Document:
-    """Parse and check a document.
+def parse_document(source: str) -> tuple[Document, list[str]]:
+    """Parse and check a document; returns it, and notes on what was ignored in it.
 
     Raises:
         InputInvalid: it is not JSON, or not a document; the message says where.
     """
     try:
-        return _decoder.decode(source)
+        understood = understand(msgspec.json.decode(source))
+        document = msgspec.convert(understood.element, type=Document)
+        if understood.page and not isinstance(document, Page):
+            page = msgspec.convert({"type": "page", "children": [], **understood.page}, type=Page)
+            document = msgspec.structs.replace(page, children=[document])
+        return document, [*understood.notes]
     except msgspec.ValidationError as error:
         raise _explain(error) from error
     except RecursionError as error:
@@ -196,11 +201,8 @@ def _words(value: Any) -> list[str]:
 def _explain(error: msgspec.ValidationError) -> InputInvalid:
     """The message of msgspec, with the nearest word that would have been right."""
     text = str(error)
-    quoted = text.split("`")[1] if "unknown field `" in text else ""
     hint = None
-    if quoted and (near := get_close_matches(quoted, _field_names(), n=3)):
-        hint = f"Did you mean {', '.join(near)}?"
-    elif "Invalid value '" in text and ".type`" in text:
+    if "Invalid value '" in text and ".type`" in text:
         wrong = text.split("'")[1]
         near = get_close_matches(wrong, TYPES, n=2)
         listed = f"The types are {', '.join(TYPES)}."
@@ -217,12 +219,3 @@ def syntax_error(source: str) -> str:
     except ValueError as error:
         return f"the JSON is broken: {error}"
     return "the JSON is broken"
-
-
-def _field_names() -> list[str]:
-    names = {name for kind in _KINDS for name in kind.__struct_encode_fields__}
-    return sorted(names)
-
-
-_KINDS: tuple[type[msgspec.Struct], ...] = Document.__args__  # type: ignore[attr-defined] - a union
-TYPES = [str(kind.__struct_config__.tag) for kind in _KINDS]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from html import unescape
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -30,10 +31,10 @@ _HEADS: Mapping[str, Any] = {
     **dict.fromkeys(("diamond", "odiamond", "ediamond"), "diamond"),
 }
 _DIRECTIONS: Mapping[str, Any] = {"LR": "right", "RL": "left", "TB": "down", "BT": "up"}
-_HTML_HINT = (
-    'Write a plain label in quotes: label="Name". For a box with rows write shape=record and '
-    'label="{Name|first row|second row}".'
-)
+_BRACKET = re.compile("[<>]")
+_HTML_BREAK = re.compile(r"<(?:br\b[^<>]*|/tr\s*)>", re.IGNORECASE)
+_HTML_CELL = re.compile(r"</td\s*>", re.IGNORECASE)
+_HTML_TAG = re.compile(r"<[^<>]*>")
 _EXAMPLE = 'Write: digraph { rankdir=LR; a [label="Start", shape=box]; a -> b [label="go"]; }'
 
 
@@ -77,11 +78,33 @@ def _tokens(source: str) -> list[Token]:
             tokens.append(Token(name[0], at, is_name=True))
             at = name.end()
         elif source[at] == "<":
-            refuse_line(source, at, "labels in HTML are not drawn", _HTML_HINT)
+            end = _html_end(source, at)
+            tokens.append(Token(_html_text(source[at + 1 : end]), at, is_name=True, quoted=True))
+            at = end + 1
         else:
             hint = 'Put names with blanks or signs in quotes: "my node" -> "b".'
             refuse_line(source, at, f"unexpected {source[at]!r}", hint)
     return tokens
+
+
+def _html_end(source: str, at: int) -> int:
+    """Where the HTML that starts at a position ends: at the bracket that closes the first one."""
+    depth, end = 0, -1
+    for found in _BRACKET.finditer(source, at):
+        depth += 1 if found[0] == "<" else -1
+        if depth == 0:
+            end = found.start()
+            break
+    if end < 0:
+        refuse_line(source, at, "the label in HTML has no end", "Close each < with a >.")
+    return end
+
+
+def _html_text(html: str) -> str:
+    """The words of a label in HTML, with a line for each break and each row of a table."""
+    broken = _HTML_CELL.sub("  ", _HTML_BREAK.sub("\n", html.replace("\n", " ")))
+    lines = (" ".join(line.split()) for line in unescape(_HTML_TAG.sub("", broken)).split("\n"))
+    return "\n".join(line for line in lines if line).replace("\\", "\\\\")
 
 
 class _Parser:
@@ -247,7 +270,11 @@ class _Parser:
                 nodes=[self._node(name, values) for name, values in self.nodes.items()],
                 edges=[self._edge(*edge) for edge in self.edges],
                 groups=[
-                    NodeGroup(label=_text(graph["label"]), nodes=list(names))
+                    NodeGroup(
+                        label=_text(graph["label"]),
+                        nodes=list(names),
+                        color=known_colour(graph.get("fillcolor", graph.get("bgcolor", "none"))),
+                    )
                     for graph, names in self.groups
                 ],
                 direction=_DIRECTIONS.get(self.graph.get("rankdir", "TB").upper(), "down"),
@@ -275,8 +302,7 @@ class _Parser:
     def _edge(self, start: str, end: str, values: dict[str, str]) -> DiagramEdge:
         way = values.get("dir", "forward" if self.arrow == "->" else "none")
         head = _HEADS.get(values.get("arrowhead", "normal"), "end")
-        if "color" in values and values["color"] != "black":
-            self.ignored["color of edges"] = None
+        colour = known_colour(values["color"].split(":")[0]) if "color" in values else None
         if way == "back":
             start, end = end, start
             head = _HEADS.get(values.get("arrowtail", "normal"), "end")
@@ -284,6 +310,7 @@ class _Parser:
             start=start,
             end=end,
             label=_text(values.get("label", values.get("xlabel", ""))),
+            color=colour,
             dashed=any(word in values.get("style", "") for word in ("dashed", "dotted")),
             arrow="both" if way == "both" else ("none" if way == "none" else head),
         )

@@ -42,11 +42,12 @@ class DocumentElement(
     forbid_unknown_fields=True,
     omit_defaults=True,
 ):
-    """What every element has: a share of the room that is left, and sizes in pixels."""
+    """What every element has: its place, a share of the room that is left, sizes in pixels."""
 
     grow: Annotated[float, Meta(ge=0, le=100)] | None = None
     width: Positive | None = None
     height: Positive | None = None
+    align: Align | None = None
 
 
 class TextBlock(DocumentElement, frozen=True, kw_only=True, tag="text"):
@@ -58,7 +59,6 @@ class TextBlock(DocumentElement, frozen=True, kw_only=True, tag="text"):
     italic: bool = False
     color: Colour | None = None
     font: FontStyle | None = None
-    align: Align | None = None
 
 
 class AssetPicture(DocumentElement, frozen=True, kw_only=True, tag="asset"):
@@ -132,14 +132,24 @@ class ItemList(DocumentElement, frozen=True, kw_only=True, tag="list"):
     active: int | None = None
 
 
-class StepList(DocumentElement, frozen=True, kw_only=True, tag="steps"):
-    """Numbered steps from left to right, each a title or a title and a text."""
+class TitledElement(DocumentElement, frozen=True, kw_only=True):
+    """What every element with a title has; the subtitle is smaller, below it."""
+
+    title: Words = ""
+    subtitle: Words = ""
+
+
+class StepList(TitledElement, frozen=True, kw_only=True, tag="steps"):
+    """Numbered steps from left to right, each a title or a title and a text.
+
+    The steps after ``current`` are pale.
+    """
 
     steps: Annotated[
         list[Words | Annotated[list[Words], Meta(min_length=1, max_length=2)]],
         Meta(min_length=1, max_length=12),
     ]
-    title: Words = ""
+    current: Annotated[int, Meta(ge=1, le=12)] | None = None
 
 
 class QrCode(DocumentElement, frozen=True, kw_only=True, tag="qr"):
@@ -159,10 +169,9 @@ class ChartSeries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     color: Colour | None = None
 
 
-class Chart(DocumentElement, frozen=True, kw_only=True):
+class Chart(TitledElement, frozen=True, kw_only=True):
     """What every chart has. Give ``labels`` and ``values``, or ``labels`` and ``series``."""
 
-    title: Words = ""
     labels: Labels = []
     values: Values | dict[str, Number | None] = []
     series: Annotated[list[ChartSeries], Meta(max_length=40)] | dict[str, Values] = []
@@ -201,12 +210,12 @@ class ScatterPlot(Chart, frozen=True, kw_only=True, tag="scatter"):
     points: Annotated[list[tuple[Number, Number]], Meta(max_length=MAX_POINTS)] = []
 
 
-class DataTable(DocumentElement, frozen=True, kw_only=True, tag="table"):
+class DataTable(TitledElement, frozen=True, kw_only=True, tag="table"):
     """Rows and columns."""
 
     columns: Annotated[list[Words], Meta(max_length=40)] = []
     rows: Annotated[list[Annotated[list[Cell], Meta(max_length=40)]], Meta(max_length=400)]
-    title: Words = ""
+    column_align: Annotated[list[Align], Meta(max_length=40)] = []
 
 
 class DiagramNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -231,6 +240,7 @@ class DiagramEdge(
     start: Words
     end: Words
     label: Words = ""
+    color: Colour | None = None
     dashed: bool = False
     arrow: Literal["end", "both", "none", "triangle", "diamond"] = "end"
 
@@ -239,20 +249,20 @@ class NodeGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """A frame around some nodes of a diagram."""
 
     label: Words
+    color: Colour | None = None
     nodes: Annotated[list[Words], Meta(max_length=MAX_NODES)]
 
 
 EdgeText = Annotated[list[Words], Meta(min_length=2, max_length=3)]
 
 
-class Diagram(DocumentElement, frozen=True, kw_only=True):
+class Diagram(TitledElement, frozen=True, kw_only=True):
     """Boxes and arrows, placed by the layout. Nodes that only edges name are made."""
 
     nodes: Annotated[list[Words | DiagramNode], Meta(max_length=MAX_NODES)] = []
     edges: Annotated[list[EdgeText | DiagramEdge], Meta(max_length=4 * MAX_NODES)] = []
     groups: Annotated[list[NodeGroup], Meta(max_length=40)] = []
     direction: Literal["down", "right", "up", "left"] = "down"
-    title: Words = ""
 
 
 class SequenceMessage(
@@ -271,22 +281,20 @@ class SequenceMessage(
     note: bool = False
 
 
-class SequenceDiagram(DocumentElement, frozen=True, kw_only=True, tag="sequence"):
+class SequenceDiagram(TitledElement, frozen=True, kw_only=True, tag="sequence"):
     """Messages between actors, from top to bottom."""
 
     actors: Annotated[list[Words], Meta(max_length=24)] = []
     messages: Annotated[list[EdgeText | SequenceMessage], Meta(max_length=200)]
-    title: Words = ""
 
 
-class Timeline(DocumentElement, frozen=True, kw_only=True):
+class Timeline(TitledElement, frozen=True, kw_only=True):
     """Events in their order: pairs of a time and a text."""
 
     events: Annotated[
         list[Annotated[list[Words | Number], Meta(min_length=2, max_length=2)]],
         Meta(min_length=1, max_length=40),
     ]
-    title: Words = ""
 
 
 class Container(DocumentElement, frozen=True, kw_only=True):
@@ -295,7 +303,6 @@ class Container(DocumentElement, frozen=True, kw_only=True):
     children: Annotated[list[AnyElement], Meta(max_length=MAX_CHILDREN)]
     gap: Annotated[float, Meta(ge=0, le=2048)] | None = None
     padding: Annotated[float, Meta(ge=0, le=2048)] | None = None
-    align: Align | None = None
     radius: Annotated[float, Meta(ge=0, le=2048)] | None = None
     background: Colour | Annotated[list[Colour], Meta(min_length=1, max_length=3)] | None = None
     color: Colour | None = None

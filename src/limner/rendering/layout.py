@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from limner.rendering.brush import Brush, Rect
+from limner.rendering.brush import SHARES, Brush, Rect
 from limner.rendering.charts import draw_chart
 from limner.rendering.colours import parse_colour, readable_on
 from limner.rendering.diagrams import draw_diagram, measure_diagram
 from limner.rendering.elements import (
+    Align,
     AreaChart,
     AssetPicture,
     BarChart,
@@ -170,14 +171,20 @@ def _draw_children(container: Container, brush: Brush, box: Rect, *, justify: st
         wide = min(
             measure(child, brush, box.width)[0] if _keeps_width(child) else box.width, box.width
         )
-        share = {"start": 0.0, "center": 0.5, "end": 1.0}[container.align or "start"]
-        x = box.x + (box.width - wide) * share
+        x = box.x + (box.width - wide) * SHARES[_own_align(child) or container.align or "start"]
         draw(child, brush, Rect(x, y, wide, high))
         y += high + gap
 
 
+def _own_align(child: DocumentElement) -> Align | None:
+    """Where an element wants to be; the `align` of a container is for what is in it."""
+    return None if isinstance(child, Container) else child.align
+
+
 def _keeps_width(child: DocumentElement) -> bool:
-    return child.width is not None or (_drawing(child).compact and not _weight(child))
+    if child.width is not None or (isinstance(child, Button) and child.align is not None):
+        return True
+    return _drawing(child).compact and not _weight(child)
 
 
 def _weight(child: DocumentElement) -> float:
@@ -274,7 +281,7 @@ def _draw_row(row: RowBox, brush: Brush, box: Rect) -> None:
     inner = box.inset(_padding(row, brush))
     widths = _row_widths(row, brush, inner.width)
     used = sum(widths) + _gap(row, brush) * max(len(widths) - 1, 0)
-    share = {"start": 0.0, "center": 0.5, "end": 1.0}[row.align or "start"]
+    share = SHARES[row.align or "start"]
     x = inner.x + max(inner.width - used, 0) * share
     for child, wide in zip(row.children, widths, strict=True):
         spare = inner.height - _least_height(child, brush, wide)

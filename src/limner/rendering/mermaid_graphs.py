@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 from typing import Any
 
 from limner.errors import InputInvalid
@@ -281,7 +282,7 @@ def parse_class_diagram(lines: MermaidSource) -> Diagram:
         elif word == "direction":
             graph.direction = _DIRECTIONS.get(rest.strip().upper(), "down")
         elif word in ("note", "link", "click", "callback", "style", "classDef", "cssClass"):
-            lines.ignored[word] = None
+            _class_remark(graph, word, rest, lines)
         elif line.startswith("<<"):
             kind, _, name = line.partition(">>")
             _add_row(graph, lines, _class_name(name), f"{kind}>>")
@@ -348,6 +349,32 @@ def _class_line(graph: GraphBuilder, line: str, lines: MermaidSource) -> None:
     graph.add_edge(*names, label=text, dashed=".." in kind, arrow=next(signs, "none"))
 
 
+def _class_remark(graph: GraphBuilder, word: str, rest: str, lines: MermaidSource) -> None:
+    """Draw a note, with a line to the class that it is for; what else is said is not drawn."""
+    if word != "note":
+        lines.ignored[word] = None
+        return
+    found = re.match(r"for\s+(\S+)\s+(.*)", rest)
+    name, text = (found[1], found[2]) if found else ("", rest)
+    _add_note(graph, _class_name(name), plain_text(text))
+
+
+def _state_note(rest: str, lines: MermaidSource) -> tuple[str, str]:
+    """The state that a note is for, and its text on the same line or up to "end note"."""
+    head, colon, text = rest.partition(":")
+    if not colon:
+        text = "\n".join(takewhile(lambda line: line != "end note", lines))
+    return head.rpartition(" of ")[2].strip(), plain_text(text)
+
+
+def _add_note(graph: GraphBuilder, name: str, text: str) -> None:
+    """Draw a note beside what it is for."""
+    note = f"note {len(graph.nodes)}"
+    graph.add_node(note, label=text, shape="note")
+    if name:
+        graph.add_edge(name, note, dashed=True, arrow="none")
+
+
 _STATE_HINT = "Write: [*] --> Idle, Idle --> Busy : start, or state Busy { ... }."
 
 
@@ -355,14 +382,10 @@ def parse_states(lines: MermaidSource) -> Diagram:
     """Parse a state diagram."""
     graph = GraphBuilder()
     graph.title = lines.title
-    in_note = False
     for line in lines:
         word, _, rest = line.partition(" ")
-        if in_note:
-            in_note = line != "end note"
-        elif word == "note":
-            lines.ignored["note"] = None
-            in_note = ":" not in line
+        if word == "note":
+            _add_note(graph, *_state_note(rest, lines))
         elif word == "direction":
             graph.direction = _DIRECTIONS.get(rest.strip().upper(), "down")
         elif word in _IGNORED or line == "--":

@@ -48,13 +48,13 @@ def measure_sequence(
     """Width and height of a sequence, scaled if it is too wide."""
     plan = _plan(sequence, brush)
     scale = min(1.0, max_width / plan.width)
-    title = title_height(sequence.title, brush, max_width)
+    title = title_height(sequence, brush, max_width)
     return plan.width * scale, plan.height * scale + title
 
 
 def draw_sequence(sequence: SequenceDiagram, brush: Brush, box: Rect) -> None:
     """Draw a sequence in the middle of a box."""
-    box = draw_title(sequence.title, brush, box)
+    box = draw_title(sequence, brush, box)
     plan = _plan(sequence, brush)
     scale = min(_MAX_ENLARGED, box.width / plan.width, box.height / plan.height)
     brush = brush.with_style(base=brush.style.base * scale)

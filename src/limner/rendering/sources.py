@@ -28,7 +28,7 @@ Size = tuple[int, int]
 
 MAX_SOURCE_BYTES = 1_000_000
 _MERMAID = re.compile(
-    r"(?:---|flowchart|graph|sequenceDiagram|classDiagram|stateDiagram|pie|timeline|mindmap)\b"
+    r"---\s*\n|(?:flowchart|graph|sequenceDiagram|classDiagram|stateDiagram|pie|timeline|mindmap)\b"
 )
 _COMMENTS = ("//", "#", "%%")
 _TYPST = re.compile(
@@ -157,9 +157,9 @@ def _looks_like_vega_lite(text: str) -> bool:
 
 
 def _compile_json(source: str, size: Size | None, _: WorkerLimits) -> RenderedDocument:
-    from limner.rendering.document import draw_document, parse_document  # noqa: PLC0415
+    from limner.rendering.document import parse_document  # noqa: PLC0415 - loaded on first use
 
-    return draw_document(parse_document(source), size)
+    return _draw_parsed(*parse_document(source), size)
 
 
 def _compile_svg(source: str, size: Size | None, limits: WorkerLimits) -> RenderedDocument:
@@ -195,7 +195,12 @@ def _compile_typst(source: str, size: Size | None, limits: WorkerLimits) -> Rend
 def _draw_parsed(document: Document, notes: list[str], size: Size | None) -> RenderedDocument:
     from limner.rendering.document import draw_document  # noqa: PLC0415 - loaded on first use
 
-    drawn = draw_document(document, size)
+    try:
+        drawn = draw_document(document, size)
+    except InputInvalid as error:
+        # What was ignored may be what is missing.
+        error.hint = " ".join([*([error.hint] if error.hint else []), *notes]) or None
+        raise
     return msgspec.structs.replace(drawn, notes=(*notes, *drawn.notes))
 
 

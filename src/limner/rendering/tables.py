@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from limner.rendering.brush import Brush, Rect, format_number
 from limner.rendering.canvas import mix, number
 from limner.rendering.colours import readable_on
-from limner.rendering.elements import Cell, DataTable
+from limner.rendering.elements import Align, Cell, DataTable
 from limner.rendering.text import TextLines
 
 _WORDS = {True: "yes", False: "no", None: ""}
@@ -17,16 +17,13 @@ def measure_table(table: DataTable, brush: Brush, max_width: float) -> tuple[flo
     """Width and height of a table, its title included."""
     rows = _rows(table, brush, _widths(table, brush, max_width))
     height = sum(_row_height(row, brush) for row in rows)
-    if table.title:
-        lines = brush.wrap(table.title, "heading", max_width, bold=True)
-        height += lines.height + brush.style.base * 0.5
-    return max_width, height
+    return max_width, height + brush.title_height(table, max_width)
 
 
 def draw_table(table: DataTable, brush: Brush, box: Rect) -> None:
     """Draw a table at the top of a box."""
     base, theme = brush.style.base, brush.style.theme
-    top = brush.title(box, table.title)
+    top = brush.title(box, table)
     widths = _widths(table, brush, box.width)
     rows = _rows(table, brush, widths)
     extra = max(top.height - sum(_row_height(row, brush) for row in rows), 0)
@@ -34,19 +31,19 @@ def draw_table(table: DataTable, brush: Brush, box: Rect) -> None:
     more = min(extra / max(len(rows), 1), base * 1.2)
     y = top.y
     stripe = mix(theme.background, theme.surface, 0.8)
-    are_numbers = [_is_number_column(table, column) for column in range(len(widths))]
+    aligns: list[Align] = [_align(table, column) for column in range(len(widths))]
     for place, row in enumerate(rows):
-        is_head = place == 0 and bool(table.columns)
+        is_head = place == 0 and _has_head(table)
         high = _row_height(row, brush) + more
         band = Rect(box.x, y, box.width, high)
         fill = theme.accent if is_head else (stripe if place % 2 == 0 else theme.background)
         brush.panel(band, fill, radius=base * 0.3 if is_head else 0)
         x = box.x
-        for cell, wide, is_number in zip(row, widths, are_numbers, strict=True):
+        for cell, wide, align in zip(row, widths, aligns, strict=True):
             brush.lines(
                 Rect(x + base * 0.7, y, wide - base * 1.4, high),
                 cell,
-                align="end" if is_number else "start",
+                align=align,
                 bold=is_head,
                 color=readable_on(theme.accent) if is_head else None,
                 centred=True,
@@ -58,13 +55,17 @@ def draw_table(table: DataTable, brush: Brush, box: Rect) -> None:
         )
 
 
+def _has_head(table: DataTable) -> bool:
+    return any(column.strip() for column in table.columns)
+
+
 def _columns(table: DataTable) -> int:
     return max([len(table.columns), *(len(row) for row in table.rows)])
 
 
 def _texts(table: DataTable) -> list[list[str]]:
     count = _columns(table)
-    rows = [[*table.columns]] if table.columns else []
+    rows = [[*table.columns]] if _has_head(table) else []
     rows += [[_text(cell) for cell in row] for row in table.rows]
     return [[*row, *[""] * (count - len(row))] for row in rows]
 
@@ -95,7 +96,7 @@ def _rows(table: DataTable, brush: Brush, widths: Sequence[float]) -> list[list[
     room = brush.style.base * 1.4
     return [
         [
-            brush.wrap(text, "body", max(wide - room, 1), bold=place == 0 and bool(table.columns))
+            brush.wrap(text, "body", max(wide - room, 1), bold=place == 0 and _has_head(table))
             for text, wide in zip(row, widths, strict=True)
         ]
         for place, row in enumerate(_texts(table))
@@ -104,6 +105,13 @@ def _rows(table: DataTable, brush: Brush, widths: Sequence[float]) -> list[list[
 
 def _row_height(row: Sequence[TextLines], brush: Brush) -> float:
     return max(cell.height for cell in row) + brush.style.base * 0.9
+
+
+def _align(table: DataTable, column: int) -> Align:
+    """How a column is aligned: as its author says, or numbers to the right."""
+    if column < len(table.column_align):
+        return table.column_align[column]
+    return "end" if _is_number_column(table, column) else "start"
 
 
 def _is_number_column(table: DataTable, column: int) -> bool:

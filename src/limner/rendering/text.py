@@ -1,22 +1,23 @@
 """Words in a font -> their width, and lines that fit: text is measured here and drawn by a worker.
 
-The widths come from the bundled font files themselves, so no image library is needed. Kerning is
-ignored: it makes text a little narrower, never wider.
+The widths come from the font files themselves, so no image library is needed. Kerning is ignored:
+it makes text a little narrower, never wider.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import accumulate
+from pathlib import Path
 
 import msgspec
 
-from limner.imaging.fonts import FOLDER, FONTS, FontStyle
+from limner.imaging.fonts import CJK, FOLDER, FONTS, INSTALL_CJK, FontStyle, cjk_font
+from limner.imaging.fonts.font_file import FontFile
 
 LINE_HEIGHT = 1.25
-# A character that no bundled font has is drawn as a box of about this width.
+# A character that no font has is drawn as a box of about this width.
 _UNKNOWN_WIDTH = 0.6
 _MAX_LINE_CHARS = 500
 
@@ -32,7 +33,8 @@ class FontMetrics(msgspec.Struct, frozen=True):
 
     def each(self, text: str) -> Iterator[float]:
         """The advance of each character of a text."""
-        return (self.advances.get(ord(char), _UNKNOWN_WIDTH) for char in text)
+        known = self.advances
+        return (known[ord(char)] if ord(char) in known else _other_advance(char) for char in text)
 
 
 class TextLines(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,19 +59,25 @@ class TextLines(msgspec.Struct, frozen=True, kw_only=True):
 def metrics(style: FontStyle = "sans", *, bold: bool = False) -> FontMetrics:
     """The metrics of a bundled font."""
     files = FONTS[style]
-    data = (FOLDER / (files.bold if bold else files.regular)).read_bytes()
-    tables = _tables(data)
-    units = struct.unpack_from(">H", data, tables["head"] + 18)[0]
-    count = struct.unpack_from(">H", data, tables["hhea"] + 34)[0]
-    pairs = struct.unpack_from(f">{count * 2}H", data, tables["hmtx"])
-    widths = pairs[::2]
-    return FontMetrics(
-        {
-            code: widths[min(glyph, count - 1)] / units
-            for code, glyph in _glyphs(data, tables["cmap"])
-            if glyph
-        }
-    )
+    return _read_metrics(FOLDER / (files.bold if bold else files.regular))
+
+
+@cache
+def _cjk_metrics() -> FontMetrics:
+    """The metrics of the font of ``limner[cjk]``; no characters if it is not installed."""
+    path = cjk_font()
+    return _read_metrics(path) if path else FontMetrics({})
+
+
+def _other_advance(char: str) -> float:
+    """The advance of a character that the font of its text does not have."""
+    wide = CJK.match(char) is not None
+    return _cjk_metrics().advances.get(ord(char), _UNKNOWN_WIDTH) if wide else _UNKNOWN_WIDTH
+
+
+def _read_metrics(path: Path) -> FontMetrics:
+    with FontFile.open(path) as font:
+        return FontMetrics({code: font.advance(glyph) for code, glyph in font.characters()})
 
 
 def width(text: str, size: float, style: FontStyle = "sans", *, bold: bool = False) -> float:
@@ -78,19 +86,24 @@ def width(text: str, size: float, style: FontStyle = "sans", *, bold: bool = Fal
 
 
 def missing_characters(text: str) -> str:
-    """The characters of a text that no bundled font can draw, each once."""
-    known = [metrics(style).advances for style in FONTS]
-    return "".join(
-        char
-        for char in dict.fromkeys(text)
-        if not char.isspace() and not any(ord(char) in advances for advances in known)
-    )
+    """The characters of a text that no font can draw, each once."""
+    # Every font has these, and most texts have no others.
+    others = [char for char in dict.fromkeys(text) if not char.isascii() and not char.isspace()]
+    known = [metrics(style).advances for style in FONTS] if others else []
+    if CJK.search("".join(others)):
+        known.append(_cjk_metrics().advances)
+    return "".join(char for char in others if not any(ord(char) in font for font in known))
 
 
 def missing_note(text: str) -> list[str]:
     """What the author of a text should know about characters that cannot be drawn, if any."""
     missing = missing_characters(text)
-    return [f"No bundled font has these characters: {missing[:60]}"] if missing else []
+    if not missing:
+        return []
+    note = f"No bundled font has these characters: {missing[:60]}"
+    if CJK.search(missing) and cjk_font() is None:
+        note += f"; {INSTALL_CJK} adds Chinese, Japanese and Korean."
+    return [note]
 
 
 def wrap(
@@ -148,39 +161,3 @@ def _fitting(text: str, font: FontMetrics, size: float, room: float) -> int:
     """How many of the first characters fit into a room."""
     ends = accumulate(font.each(text))
     return next((place for place, end in enumerate(ends) if end * size > room), len(text))
-
-
-def _tables(data: bytes) -> dict[str, int]:
-    """The offset of each table of a TrueType file, by its name."""
-    count = struct.unpack_from(">H", data, 4)[0]
-    entries = (struct.unpack_from(">4s3I", data, 12 + 16 * place) for place in range(count))
-    return {tag.decode("ascii"): offset for tag, _, offset, _ in entries}
-
-
-def _glyphs(data: bytes, cmap: int) -> Iterator[tuple[int, int]]:
-    """Each character and its glyph, from the table for the basic plane that every font has."""
-    count = struct.unpack_from(">H", data, cmap + 2)[0]
-    for place in range(count):
-        start = cmap + struct.unpack_from(">I", data, cmap + 8 + 8 * place)[0]
-        if struct.unpack_from(">H", data, start)[0] == 4:
-            yield from _segments(data, start)
-            return
-
-
-def _segments(data: bytes, start: int) -> Iterator[tuple[int, int]]:
-    doubled = struct.unpack_from(">H", data, start + 6)[0]
-    count = doubled // 2
-    ends = struct.unpack_from(f">{count}H", data, start + 14)
-    starts = struct.unpack_from(f">{count}H", data, start + 16 + doubled)
-    deltas = struct.unpack_from(f">{count}h", data, start + 16 + 2 * doubled)
-    offsets_at = start + 16 + 3 * doubled
-    offsets = struct.unpack_from(f">{count}H", data, offsets_at)
-    for place in range(count):
-        for code in range(starts[place], min(ends[place], 0xFFFE) + 1):
-            glyph = code
-            if offsets[place]:
-                at = offsets_at + 2 * place + offsets[place] + 2 * (code - starts[place])
-                glyph = struct.unpack_from(">H", data, at)[0]
-                if not glyph:
-                    continue
-            yield code, (glyph + deltas[place]) & 0xFFFF

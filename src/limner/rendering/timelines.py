@@ -33,7 +33,7 @@ Placement = tuple[float, list[EventCard]]
 
 def measure_timeline(timeline: Timeline, brush: Brush, max_width: float) -> tuple[float, float]:
     """The least room of a timeline: a band for few events, a column for many."""
-    title = title_height(timeline.title, brush, max_width)
+    title = title_height(timeline, brush, max_width)
     if len(timeline.events) <= _MANY:
         return max_width, title + brush.style.base * 12
     return max_width, title + _down(timeline, brush, Rect(0, 0, max_width, 1))[0]
@@ -41,7 +41,7 @@ def measure_timeline(timeline: Timeline, brush: Brush, max_width: float) -> tupl
 
 def draw_timeline(timeline: Timeline, brush: Brush, box: Rect) -> None:
     """Draw a timeline so that it fills a box, with the text as large as it can be."""
-    box = draw_title(timeline.title, brush, box)
+    box = draw_title(timeline, brush, box)
     ways = (_across, _down) if box.width >= box.height else (_down, _across)
     found = [_largest(timeline, brush, box, way) for way in ways]
     # The other way only if the text would be much larger.

@@ -7,6 +7,7 @@ looks the same everywhere.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from functools import cache
@@ -16,7 +17,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from limner.errors import InputInvalid
-from limner.imaging.fonts import FOLDER, FONTS
+from limner.imaging.fonts import FOLDER, FONTS, cjk_family, cjk_font
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.sandbox import TYPST
 from limner.imaging.worker import JobTable, serve
@@ -66,10 +67,11 @@ def compile_page(
     """
     width, height = size or (1, 0)
     high = f"{_PAGE_WIDTH * height / width:.2f}pt" if height else "auto"
+    families = [FONTS["sans"].family, *([cjk_family(source)] if cjk_font() else ())]
     # The document may overrule them.
     defaults = (
         f"#set page(width: {_PAGE_WIDTH}pt, height: {high}, margin: {_MARGIN}pt); "
-        f'#set text(font: "{FONTS["sans"].family}")\n'
+        f"#set text(font: ({', '.join(map(json.dumps, families))},))\n"
     )
     typst: Any = import_module("typst")
     text = (defaults + source).encode(errors="replace")
@@ -93,7 +95,8 @@ def compile_page(
 @cache
 def _compiler() -> Any:
     typst: Any = import_module("typst")
-    fonts = typst.Fonts(include_system_fonts=False, font_paths=[str(FOLDER)])
+    folders = [str(font.parent) for font in (FOLDER / "*", cjk_font()) if font]
+    fonts = typst.Fonts(include_system_fonts=False, font_paths=folders)
     # Typst reads no file outside of its root, and it needs one.
     return typst.Compiler(b"", root=str(FOLDER), font_paths=fonts)
 

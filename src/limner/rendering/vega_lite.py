@@ -17,7 +17,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from limner.errors import InputInvalid
-from limner.imaging.fonts import FOLDER, FONTS
+from limner.imaging.fonts import FOLDER, FONTS, cjk_font
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.sandbox import VEGA_LITE
 from limner.imaging.worker import JobTable, serve
@@ -53,7 +53,9 @@ def prepare(limits: WorkerLimits) -> JobTable:
     """Draw a first chart: it starts V8 and its threads, which the sandbox would not allow."""
     from limner.rendering.worker import compile_job  # noqa: PLC0415 - it loads this module
 
-    _vl_convert().register_font_directory(str(FOLDER))
+    for font in (FOLDER / "*", cjk_font()):
+        if font:
+            _vl_convert().register_font_directory(str(font.parent))
     compile_job({"format": "vega-lite", "size": None}, _WARM_UP, limits)
     return {"compile": compile_job}
 

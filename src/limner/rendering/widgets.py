@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from limner.errors import InputInvalid
-from limner.rendering.brush import Brush, Rect, format_number
+from limner.rendering.brush import SHARES, Brush, Rect, format_number
 from limner.rendering.canvas import mix, number
 from limner.rendering.colours import contrast, parse_colour, readable_on
 from limner.rendering.elements import (
@@ -206,24 +206,18 @@ def _draw_metric(element: Metric, brush: Brush, box: Rect) -> None:
     base, theme = brush.style.base, brush.style.theme
     top = box.y + max(box.height - _measure_metric(element, brush, box.width)[1], 0) / 2
     value = element.value if isinstance(element.value, str) else format_number(element.value)
-    brush.line(
-        box.x,
-        top + base * 0.7,
-        element.label,
-        "small",
-        align="start",
-        color=theme.muted,
-        max_width=box.width,
-    )
+    align = element.align or brush.style.align
+    x = box.x + box.width * SHARES[align]
+    label, muted = element.label, theme.muted
+    brush.line(x, top + base * 0.7, label, "small", align=align, color=muted, max_width=box.width)
     size = base * 1.9
     size *= min(1.0, box.width / max(brush.width(value, size, bold=True), 1))
-    brush.line(box.x, top + base * 2.4, value, size, align="start", bold=True)
+    brush.line(x, top + base * 2.4, value, size, align=align, bold=True)
     if element.change:
         falls = element.change.lstrip().startswith(("-", "\N{MINUS SIGN}", "▼", "↓"))
         color = "#c2384f" if falls else "#2b8f63"
-        brush.line(
-            box.x, top + base * 4.1, element.change, "small", align="start", bold=True, color=color
-        )
+        y = top + base * 4.1
+        brush.line(x, y, element.change, "small", align=align, bold=True, color=color)
 
 
 def _item_lines(element: ItemList, brush: Brush, max_width: float) -> list[tuple[str, TextLines]]:
@@ -270,7 +264,7 @@ def _measure_steps(_: StepList, brush: Brush, max_width: float) -> Extent:
 
 def _draw_steps(element: StepList, brush: Brush, box: Rect) -> None:
     base = brush.style.base
-    box = brush.title(box, element.title)
+    box = brush.title(box, element)
     count = len(element.steps)
     band = box.width / count
     radius = min(base * 1.5, band * 0.3)
@@ -279,6 +273,8 @@ def _draw_steps(element: StepList, brush: Brush, box: Rect) -> None:
         words = [step] if isinstance(step, str) else step
         x = box.x + band * (place + 0.5)
         color = brush.style.theme.series[place % len(brush.style.theme.series)]
+        if element.current is not None and place >= element.current:
+            color = mix(color, brush.style.theme.background, 0.7)
         if place:
             brush.canvas.line(
                 f"M{number(x - band + radius * 1.4)} {number(y)}H{number(x - radius * 1.4)}",

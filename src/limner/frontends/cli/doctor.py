@@ -51,6 +51,9 @@ examples:
 EXTRAS = {
     "fast": "cykooz_resizer",
     "eyes": "rapidocr",
+    "charts": "vl_convert",
+    "typst": "typst",
+    "cjk": "noto_cjk_sans_otc",
     "heic": "pillow_heif",
     "pdf": "pypdfium2",
     "mcp": "uvicorn",

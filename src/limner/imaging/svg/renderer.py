@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 import resvg_py
 
 from limner.errors import ImageTooLarge, UnsafeSvg
-from limner.imaging.fonts import FONTS, style_for
+from limner.imaging.fonts import CJK, FONTS, cjk_family, cjk_font, style_for
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.svg import Asset, rules
 from limner.imaging.svg.assets import place_assets
+from limner.imaging.svg.dashes import scale_dashes
 from limner.imaging.svg.parser import SVG_NAMESPACE, Element, parse
 
 # The longer edge of a document without a size, and the longest that is allowed.
@@ -30,6 +31,7 @@ _PIXELS = {"px": 1.0, "pt": 96 / 72, "pc": 16.0, "mm": 96 / 25.4, "cm": 96 / 2.5
 _PIXEL_LENGTH = re.compile(r"\s*\+?(\d+(?:\.\d*)?|\.\d+)(?:px)?\s*")
 
 _FONT_FILES = [path for font in FONTS.values() for path in font.paths]
+_CJK_FILES = [str(path)] if (path := cjk_font()) else []
 _SANS = FONTS["sans"].family
 _MAX_STRETCH = 0.005
 _FAMILY_RULE = re.compile(r"font-family\s*:\s*([^;}]+)", re.IGNORECASE)
@@ -136,6 +138,7 @@ def _parse_and_check(document: str, assets: Mapping[str, Asset], limits: WorkerL
     root = parse(document, limits)
     place_assets(root, assets, limits)
     _use_bundled_fonts(root)
+    scale_dashes(root)
     check_expansion(root, limits)
     return root
 
@@ -153,6 +156,38 @@ def _use_bundled_fonts(root: Element) -> None:
                 _with_bundled_fonts(child) if isinstance(child, str) else child
                 for child in element.children
             ]
+    if _CJK_FILES:
+        _use_cjk_font(root)
+
+
+def _use_cjk_font(root: Element) -> None:
+    """Put Chinese, Japanese and Korean characters into elements of their own, with their font.
+
+    The renderer would find them in that font without this, but in the shapes of one language.
+    """
+    holders = [one for one in root.elements() if one.tag in rules.TEXT_HOLDERS - {"style"}]
+    texts = [child for one in holders for child in one.children if isinstance(child, str)]
+    document = "".join(texts)
+    if not CJK.search(document):
+        return
+    for element in holders:
+        element.children = [
+            piece
+            for child in element.children
+            for piece in (_split_cjk(child, document) if isinstance(child, str) else [child])
+        ]
+
+
+def _split_cjk(text: str, document: str) -> Iterator[Element | str]:
+    family = f"'{cjk_family(text, document)}', sans-serif"
+    start = 0
+    for found in CJK.finditer(text):
+        if before := text[start : found.start()]:
+            yield before
+        yield Element("tspan", {"font-family": family}, [found[0]])
+        start = found.end()
+    if rest := text[start:]:
+        yield rest
 
 
 def _with_bundled_fonts(css: str) -> str:
@@ -225,7 +260,8 @@ def _draw(text: str) -> bytes:
     return resvg_py.svg_to_bytes(
         svg_string=text,
         skip_system_fonts=True,
-        font_files=_FONT_FILES,
+        # It is large, so it is read only for a document that needs it.
+        font_files=_FONT_FILES + (_CJK_FILES if CJK.search(text) else []),
         font_family=_SANS,
     )
 

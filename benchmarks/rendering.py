@@ -1,0 +1,185 @@
+"""The same charts and the same diagram by limner, matplotlib, vl-convert alone and Graphviz alone.
+
+Each picture is 1024x768 and goes to a PNG file. "First" is a process from its start to its end with
+one picture. "Warm" is one more picture in a process that has drawn one. The programs take turns, so
+that a busy moment of the machine falls on all of them. Processor time includes child processes.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.metered import cpu_ns
+from benchmarks.rendering_peers import HEIGHT, PICTURES, WIDTH
+
+ROOT = Path(__file__).parent.parent
+HOME = ROOT / ".bench"
+REQUIREMENTS = ("matplotlib==3.11.2", "pygraphviz==2.0.4", "vl-convert-python==1.9.0.post1")
+ROUNDS = 15
+Cost = tuple[float, float]
+
+
+def main(rounds: int = ROUNDS) -> None:
+    """Print medians, the middle half of all runs, and the ratio to limner's first row."""
+    if sys.platform != "linux":
+        print("skipped: the processor time of other processes is read from /proc")
+        return
+    python = _peers_python()
+    load = ", ".join(f"{number:.1f}" for number in os.getloadavg())
+    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, load {load}")
+    print(", ".join((*REQUIREMENTS, _dot_version() or "no dot")))
+    print(f"{WIDTH}x{HEIGHT}, {rounds} rounds; milliseconds: median (middle half)")
+    with tempfile.TemporaryDirectory() as folder:
+        for picture, peers in PICTURES.items():
+            names = [name for name in peers if name != "Graphviz, dot" or _dot_version()]
+            programs = [_Program(name, picture, python, Path(folder)) for name in names]
+            _print_table(f"{picture}, first", programs, rounds, _Program.first)
+            # dot is a new process for each picture, so it is never warm.
+            lasting = [program for program in programs if program.name != "Graphviz, dot"]
+            _print_table(f"{picture}, warm", lasting, rounds, _Program.warm)
+            for program in programs:
+                program.close()
+        _print_demo(Path(folder), rounds)
+
+
+class _Program:
+    """One of the programs that draw, with its warm process."""
+
+    def __init__(self, name: str, picture: str, peers_python: str, folder: Path) -> None:
+        self.name = name
+        self._picture = picture
+        self._path = folder / f"{picture}.png"
+        python = sys.executable if name.startswith("limner") else peers_python
+        self._command = [python, "-m", "benchmarks.rendering_peers", name]
+        # One home for both processes, as a user has it.
+        self._env = {**os.environ, "LIMNER_HOME": str(folder / name)}
+        self._process = self._start()
+        self._ask(self._process, 0)
+
+    def first(self, number: int) -> Cost:
+        start = time.perf_counter()
+        process = self._start()
+        self._ask(process, number)
+        assert process.stdin is not None
+        process.stdin.close()
+        _, status, used = os.wait4(process.pid, 0)
+        taken = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.stdout is not None
+        process.stdout.close()
+        return taken, used.ru_utime + used.ru_stime
+
+    def warm(self, number: int) -> Cost:
+        before = cpu_ns(self._process.pid)
+        start = time.perf_counter()
+        self._ask(self._process, number)
+        taken = time.perf_counter() - start
+        used = cpu_ns(self._process.pid)
+        return taken, sum(spent - before.get(pid, 0) for pid, spent in used.items()) / 1e9
+
+    def close(self) -> None:
+        self._process.communicate()
+
+    def _start(self) -> subprocess.Popen[str]:
+        pipe = subprocess.PIPE
+        return subprocess.Popen(
+            self._command,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=subprocess.DEVNULL,
+            env=self._env,
+            cwd=ROOT,
+            text=True,
+        )
+
+    def _ask(self, process: subprocess.Popen[str], number: int) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        order = f'{{"picture": "{self._picture}", "number": {number}, "path": "{self._path}"}}'
+        print(order, file=process.stdin, flush=True)
+        if process.stdout.readline() != "drawn\n":
+            raise SystemExit(f"{self.name} did not draw the picture {self._picture}")
+        self._path.unlink()
+
+
+def _print_table(
+    title: str, programs: list[_Program], rounds: int, draw: Callable[[_Program, int], Cost]
+) -> None:
+    costs: dict[str, list[Cost]] = {program.name: [] for program in programs}
+    for number in range(1, rounds + 1):
+        for program in programs:
+            costs[program.name].append(draw(program, number))
+    print(f"\n{title:22} {'wall':>21} {'CPU':>21} {'wall':>7} {'CPU':>7}")
+    base = [_middle(column)[1] for column in zip(*costs[programs[0].name], strict=True)]
+    for name, found in costs.items():
+        columns = [_middle(column) for column in zip(*found, strict=True)]
+        shown = " ".join(f"{_told(column):>21}" for column in columns)
+        ratios = " ".join(
+            f"{column[1] / one:6.2f}x" for column, one in zip(columns, base, strict=True)
+        )
+        print(f"{name:22} {shown} {ratios}")
+
+
+def _middle(column: tuple[float, ...]) -> list[float]:
+    return statistics.quantiles(column, n=4) if len(column) > 1 else [*column] * 3
+
+
+def _told(quartiles: list[float]) -> str:
+    low, median, high = (1000 * quartile for quartile in quartiles)
+    return f"{median:.0f} ({low:.0f} to {high:.0f})"
+
+
+def _print_demo(folder: Path, rounds: int) -> None:
+    """The command that `make demo` runs once limner is installed, each time in a new home."""
+    costs: list[Cost] = []
+    for number in range(max(1, rounds // 3)):
+        work = folder / f"demo-{number}"
+        work.mkdir()
+        start = time.perf_counter()
+        with subprocess.Popen(
+            [sys.executable, "-m", "limner", "demo"],
+            env={**os.environ, "LIMNER_HOME": str(work / "home")},
+            cwd=work,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise SystemExit(f"limner demo ended with {process.returncode}")
+        costs.append((time.perf_counter() - start, used.ru_utime + used.ru_stime))
+    wall, cpu = (_told(_middle(column)) for column in zip(*costs, strict=True))
+    print(f"\nlimner demo in a new home: {wall} ms, {cpu} ms of CPU")
+
+
+def _dot_version() -> str | None:
+    if not shutil.which("dot"):
+        return None
+    told = subprocess.run(["dot", "-V"], capture_output=True, text=True, check=True).stderr
+    return told.strip()
+
+
+def _peers_python() -> str:
+    """The Python of an environment with the other programs, which is made once."""
+    folder = HOME / "rendering-peers"
+    python = folder / "bin" / "python"
+    wanted = "\n".join(REQUIREMENTS)
+    stamp = folder / "requirements.txt"
+    if not stamp.is_file() or stamp.read_text() != wanted:
+        print(f"installing {', '.join(REQUIREMENTS)}, once", flush=True)
+        HOME.mkdir(exist_ok=True)
+        (HOME / ".gitignore").write_text("*\n")
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
+        install = [str(python), "-m", "pip", "install", "--quiet", *REQUIREMENTS]
+        subprocess.run(install, check=True)
+        stamp.write_text(wanted)
+    return str(python)
