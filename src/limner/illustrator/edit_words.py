@@ -29,7 +29,7 @@ SCALING_VERBS = {"enlarge": 1.4, "increase": 1.4, "shrink": 0.7, "reduce": 0.7}
 
 FILLERS = word_set(
     "please can could would will you now then also just kindly i want like to need maybe ok okay "
-    "and but so let's lets we should actually"
+    "and but so let's lets we actually what how about"
 )
 CLAUSE_ENDS = frozenset({",", ";", ".", "!", "?", "and", "then", "but"})
 IT = word_set("it this that them him her he she they everything picture image scene drawing")

@@ -54,6 +54,8 @@ class EditedDrawing(msgspec.Struct, frozen=True, kw_only=True):
 def edit_drawing(kept: KeptDrawing, words: str) -> EditedDrawing:
     """Change a drawing that has a layout; the same words always make the same change.
 
+    Without words it stays as it is.
+
     Raises:
         InputInvalid: a thing is not in the picture, or no part of the words can be done.
     """
@@ -75,7 +77,7 @@ def edit_drawing(kept: KeptDrawing, words: str) -> EditedDrawing:
     action = ""
     for clause, quoted in _clauses(words):
         action = editor.edit(clause, quoted, action)
-    if not editor.changes:
+    if words and not editor.changes:
         raise InputInvalid(
             f"The illustrator does not know this change: {words[:80]!r}.",
             field="prompt",
@@ -689,6 +691,7 @@ class _Editor(msgspec.Struct, kw_only=True):
         old, new = _halves(words, edit_words.CONNECTIVES)
         if new and old and self._turn(old, new):
             return
+        words, _ = _cut_tail(words, ("one",))
         words, factor = _cut_scale(words)
         words, colour = _cut_tail(words, grammar.COLOURS)
         words, size = _cut_tail(words, grammar.SIZES)

@@ -21,6 +21,7 @@ from limner.illustrator.draw import Illustration, draw, redraw
 from limner.illustrator.layout import KeptDrawing, decode_kept
 from limner.illustrator.page_edits import edit_source
 from limner.imaging.pool import Imaging
+from limner.models.offline.phrases import SHAPING
 from limner.models.offline.transforms import read_transform
 from limner.pictures.labels import read_label
 from limner.pictures.lineage import Lineage, PictureRecord
@@ -125,7 +126,10 @@ class DrawingEditor(msgspec.Struct, frozen=True, kw_only=True):
     async def _redraw(self, kept: KeptDrawing, request: ImageRequest) -> Illustration:
         size = {"width": request.width, "height": request.height}
         if not kept.source:
-            return await asyncio.to_thread(redraw, kept, request.prompt, **size)
+            shape = SHAPING.fullmatch(request.prompt.lower().strip(" .!"))
+            # The size of the request says it already.
+            words = "" if shape and not shape["scale"] else request.prompt
+            return await asyncio.to_thread(redraw, kept, words, **size)
         source, changes = edit_source(kept.source, request.prompt)
         compiled = await self.compile(source, None, Size(request.width, request.height))
         drawn = await asyncio.to_thread(draw, prompt="", svg=compiled.svg, seed=None, **size)
