@@ -100,7 +100,7 @@ def test_a_thing_moves_to_the_side_that_is_named() -> None:
         ("remove everything except the dog", ["bench removed"]),
         ("entferne den Hund", ["dog removed"]),
         ("mach den Hund größer", ["dog: bigger"]),
-        ("noch zwei Hunde", ["3 dog"]),
+        ("noch zwei Hunde", ["3 dogs"]),
         ("remove the dog and add a cow", ["dog removed", "cow added"]),
     ],
 )

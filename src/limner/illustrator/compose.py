@@ -81,7 +81,11 @@ def compose(
         )
         canvas.shapes = [f'<g filter="{grading}">{"".join(canvas.shapes)}</g>']
     layout = Layout(
-        things=tuple(things), scene=complete, dry=dry, spots=spots_of(placed, width, height)
+        things=tuple(things),
+        scene=complete,
+        dry=dry,
+        spots=spots_of(placed, width, height),
+        focus=kept.focus if kept is not None else 0,
     )
     return Composition(canvas.document(), scene, layout, drawings)
 

@@ -24,7 +24,7 @@ from limner.illustrator.people import PEOPLE
 from limner.illustrator.prompt_parser import parse_prompt
 from limner.illustrator.scenes import Scene
 from limner.illustrator.thing_list import MAX_THINGS
-from limner.illustrator.words import singular, split
+from limner.illustrator.words import IRREGULAR_PLURALS, singular, split
 
 Words = tuple[str, ...]
 
@@ -149,6 +149,7 @@ def _is_english(word: str) -> bool:
     )
 
 
+_PLURALS = {one: several for several, one in IRREGULAR_PLURALS.items()}
 _SCENE_TABLES = (scenes.PLACE_PHRASES, scenes.HOUR_PHRASES, scenes.WEATHER_PHRASES)
 
 
@@ -515,7 +516,7 @@ class _Editor(msgspec.Struct, kw_only=True):
         thing = self.things[at]
         total = min(thing.count + count, grammar.MAX_COUNT)
         self.things[at] = replace(thing, count=total)
-        self._done(f"{total} {thing.words}", at)
+        self._done(_described(self.things[at]), at)
         return at
 
     def _beside(self, at: int, side: int) -> Wish:
@@ -904,6 +905,9 @@ def _element(thing: Subject) -> tuple[bool, bool]:
 
 
 def _described(thing: Subject) -> str:
-    count = f"{thing.count} " if thing.count > 1 else ""
     colour = f"{thing.colour} " if thing.colour and thing.person is None else ""
-    return f"{count}{colour}{thing.words}"
+    if thing.count == 1:
+        return f"{colour}{thing.words}"
+    *first, last = thing.words.split()
+    plural = last if singular(last) != last else _PLURALS.get(last, f"{last}s")
+    return f"{thing.count} {colour}{' '.join((*first, plural))}"
