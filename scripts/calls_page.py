@@ -20,6 +20,7 @@ from limner.frontends.mcp.spend import SpendAnswer
 from limner.frontends.mcp.tool_list import LISTED_AS, offered
 from limner.tools import options
 from limner.tools.built_in import declarations
+from limner.tools.built_in.image_check import CheckAnswer
 from limner.tools.built_in.image_edit import EditArguments
 from limner.tools.built_in.image_generate import GenerateArguments
 from limner.tools.built_in.image_render import RenderAnswer
@@ -30,6 +31,7 @@ from limner.tools.drawing_arguments import CallerOptions
 from limner.tools.generation_tool import DrawingAnswer
 from limner.tools.image_fit import FitAnswer, FitArguments
 from limner.tools.inspection import InspectRequest
+from limner.tools.picture_check import CheckArguments, PictureCheck
 from limner.tools.rendering import RenderArguments
 from limner.tools.transformation import TransformArguments, TransformedImage
 
@@ -113,6 +115,15 @@ CALLS = (
         words=("image",),
     ),
     Call(
+        python="check",
+        functions=(Limner.check,),
+        keywords=options.CheckOptions,
+        tool="image_check",
+        command="check",
+        kinds=(CheckArguments,),
+        words=("image",),
+    ),
+    Call(
         python="inspect",
         functions=(Limner.inspect,),
         keywords=options.InspectOptions,
@@ -137,6 +148,13 @@ CALLS = (
         words=("image",),
         note="limner fits the pictures of its own conversations itself, so only MCP clients have "
         "the tool.",
+    ),
+    Call(
+        python="batch",
+        functions=(Limner.batch,),
+        command="batch",
+        words=("rows",),
+        reasons={"on_status": FUNCTION, "ask": FUNCTION},
     ),
     Call(
         python="picture",
@@ -243,6 +261,19 @@ RESULTS = (
         json=TransformAnswer.__struct_fields__,
         reasons={
             **dict.fromkeys(("dimensions", "bytes"), "in Python in `image`"),
+            "untrusted": TRUST,
+        },
+    ),
+    Result(
+        call="check",
+        python=PictureCheck,
+        json=CheckAnswer.__struct_encode_fields__,
+        reasons={
+            "pass": "`passed` in Python, of which `pass` is a keyword",
+            "passed": "`pass` in JSON",
+            "report": "what the command prints without `--json`",
+            "sheet_image": "the tool returns the picture itself",
+            "cost_nano": EXACT,
             "untrusted": TRUST,
         },
     ),

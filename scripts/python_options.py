@@ -14,6 +14,7 @@ from limner.tools.built_in.image_generate import GenerateArguments
 from limner.tools.declaration import Argument, arguments_of
 from limner.tools.drawing_arguments import CallerOptions
 from limner.tools.inspection import InspectRequest
+from limner.tools.picture_check import CheckArguments
 from limner.tools.regions import RegionArgument
 from limner.tools.rendering import RenderArguments
 from limner.tools.transformation import TransformArguments
@@ -22,7 +23,7 @@ FILE = Path(__file__).parent.parent / "src" / "limner" / "tools" / "options.py"
 WIDTH = 100
 
 HEAD = '''\
-"""The keywords of `generate`, `edit`, `render`, `transform` and `inspect`, for type checkers.
+"""The keywords of `generate`, `edit`, `render` and other functions, for type checkers.
 
 Made by scripts/reference.py from the Structs of arguments: run `make format` after a change.
 """
@@ -58,6 +59,7 @@ CLASSES: Mapping[str, tuple[str, tuple[type[msgspec.Struct], ...], set[str]]] = 
     "EditOptions": ("edit", (EditArguments, CallerOptions), {"image", "prompt", "n"}),
     "RenderOptions": ("render", (RenderArguments,), {"source", "help"}),
     "TransformOptions": ("transform", (TransformArguments,), {"image"}),
+    "CheckOptions": ("check", (CheckArguments,), {"image"}),
     "InspectOptions": ("inspect", (InspectRequest,), {"path", "question"}),
 }
 

@@ -21,6 +21,7 @@ from calls_page import calls
 from events_page import events
 from plugins_page import plug_ins
 from python_page import python_api
+from studio_page import studio_api
 
 from limner import errors
 from limner.catalogue.images import ImageModel, Size
@@ -216,6 +217,7 @@ PAGES = {
     "events.md": events,
     "plug-ins.md": plug_ins,
     "app-server.md": app_server,
+    "studio-api.md": studio_api,
 }
 
 

@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     from limner.agent.session_export import ExportedSession
     from limner.agent.session_import import ImportedSession
     from limner.agents import Agent
+    from limner.batches.records import Batch, BatchCounts, BatchStatus
     from limner.blocking import (
         BlockingPicture,
+        batch,
+        check,
         edit,
         evidence,
         fit,
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
     from limner.client import Limner, StoredPicture, create_image_tools, tool
     from limner.content import Picture, Text
     from limner.errors import LimnerError
+    from limner.eyes.differences import ScreenChange
     from limner.eyes.evidence import DrawingRecord, Evidence, RecordedThing
     from limner.frontends.codex import codex_thread
     from limner.frontends.remote.approvals import ApprovalRequest
@@ -88,6 +92,7 @@ if TYPE_CHECKING:
     from limner.tools.image_input import ImageInput
     from limner.tools.inspection import Inspection
     from limner.tools.options import (
+        CheckOptions,
         EditOptions,
         GenerateOptions,
         InspectOptions,
@@ -95,6 +100,7 @@ if TYPE_CHECKING:
         TransformOptions,
     )
     from limner.tools.output_file import GeneratedImage
+    from limner.tools.picture_check import CriterionVerdict, PictureCheck, PictureDifference
     from limner.tools.picture_info import PictureInfo, Provenance
     from limner.tools.planning import Plan
     from limner.tools.registry import ToolRegistry
@@ -108,8 +114,12 @@ _HOMES = {
     "AnySize": "limner.catalogue.sizes",
     "ApprovalPolicy": "limner.tools.base",
     "ApprovalRequest": "limner.frontends.remote.approvals",
+    "Batch": "limner.batches.records",
+    "BatchCounts": "limner.batches.records",
+    "BatchStatus": "limner.batches.records",
     "BlockingPicture": "limner.blocking",
     "Box": "limner.imaging.evidence",
+    "CheckOptions": "limner.tools.options",
     "Choice": "limner.providers.choice",
     "Client": "limner.frontends.remote.client",
     "Code": "limner.imaging.evidence",
@@ -118,6 +128,7 @@ _HOMES = {
     "Compacting": "limner.agent.events",
     "Connection": "limner.providers.base",
     "Control": "limner.imaging.evidence",
+    "CriterionVerdict": "limner.tools.picture_check",
     "DetectedObject": "limner.imaging.evidence",
     "DrawingRecord": "limner.eyes.evidence",
     "EditOptions": "limner.tools.options",
@@ -153,6 +164,8 @@ _HOMES = {
     "PageReading": "limner.imaging.evidence",
     "Panel": "limner.imaging.evidence",
     "Picture": "limner.content",
+    "PictureCheck": "limner.tools.picture_check",
+    "PictureDifference": "limner.tools.picture_check",
     "PictureInfo": "limner.tools.picture_info",
     "PictureRecord": "limner.pictures.lineage",
     "Plan": "limner.tools.planning",
@@ -171,6 +184,7 @@ _HOMES = {
     "RemoteEvent": "limner.frontends.remote.events",
     "RenderOptions": "limner.tools.options",
     "Retrying": "limner.agent.events",
+    "ScreenChange": "limner.eyes.differences",
     "Settings": "limner.settings",
     "Shape": "limner.imaging.evidence",
     "Size": "limner.catalogue.sizes",
@@ -203,9 +217,11 @@ _HOMES = {
     "TurnStarted": "limner.agent.events",
     "Usage": "limner.wires.base",
     "UsageUpdated": "limner.agent.events",
+    "check": "limner.blocking",
     "codex_thread": "limner.frontends.codex",
     "connect": "limner.frontends.remote.client",
     "create_image_tools": "limner.client",
+    "batch": "limner.blocking",
     "edit": "limner.blocking",
     "evidence": "limner.blocking",
     "fit": "limner.blocking",
@@ -225,8 +241,12 @@ __all__ = [
     "AnySize",
     "ApprovalPolicy",
     "ApprovalRequest",
+    "Batch",
+    "BatchCounts",
+    "BatchStatus",
     "BlockingPicture",
     "Box",
+    "CheckOptions",
     "Choice",
     "Client",
     "Code",
@@ -235,6 +255,7 @@ __all__ = [
     "Compacting",
     "Connection",
     "Control",
+    "CriterionVerdict",
     "DetectedObject",
     "DrawingRecord",
     "EditOptions",
@@ -270,6 +291,8 @@ __all__ = [
     "PageReading",
     "Panel",
     "Picture",
+    "PictureCheck",
+    "PictureDifference",
     "PictureInfo",
     "PictureRecord",
     "Plan",
@@ -288,6 +311,7 @@ __all__ = [
     "RemoteEvent",
     "RenderOptions",
     "Retrying",
+    "ScreenChange",
     "Settings",
     "Shape",
     "Size",
@@ -320,6 +344,8 @@ __all__ = [
     "TurnStarted",
     "Usage",
     "UsageUpdated",
+    "batch",
+    "check",
     "codex_thread",
     "connect",
     "create_image_tools",

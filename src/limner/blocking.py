@@ -188,11 +188,13 @@ def edit(
     return _run(lambda lim: lim.edit(image, prompt, n=n, **options))
 
 
+batch = _blocking(Limner.batch)
 quote = _blocking(Limner.quote)
 inspect = _blocking(Limner.inspect)
 evidence = _blocking(Limner.evidence)
 fit = _blocking(Limner.fit)
 transform = _blocking(Limner.transform)
+check = _blocking(Limner.check)
 take = _blocking(Limner.take)
 spend = _blocking(Limner.spend)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from copy import copy
 from datetime import datetime
 from decimal import Decimal
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
@@ -41,6 +41,7 @@ from limner.wires.base import HANDLE_URL
 if TYPE_CHECKING:
     from limner.agent.session_export import ExportedSession
     from limner.agent.session_import import ImportedSession
+    from limner.batches.records import BatchStatus
     from limner.eyes.evidence import Evidence
     from limner.imaging.fit import Region
     from limner.money.records import JobRow, Spend
@@ -49,13 +50,13 @@ if TYPE_CHECKING:
     from limner.tools.drawing_arguments import (
         CallerOptions,
         DrawingArguments,
-        DrawingDefaults,
         Order,
     )
     from limner.tools.function_tools import FunctionTool, ToolOptions
     from limner.tools.image_input import ImageInput
     from limner.tools.inspection import Inspection
     from limner.tools.options import (
+        CheckOptions,
         EditOptions,
         GenerateOptions,
         InspectOptions,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
         TransformOptions,
     )
     from limner.tools.output_file import GeneratedImage
+    from limner.tools.picture_check import PictureCheck
     from limner.tools.picture_info import PictureInfo
     from limner.tools.picture_set import PictureSet
     from limner.tools.planning import Plan
@@ -172,13 +174,16 @@ class Limner:
         parts = {name for name in vars(type(self)) if isinstance(vars(Components).get(name), part)}
         return sorted({*super().__dir__(), *vars(self)} - parts - self._internal)
 
+    batches = _forward(Components.batches)
     conversations = _forward(Components.conversations)
     drawing = _forward(Components.drawing)
     rendering = _forward(Components.rendering)
     transforming = _forward(Components.transforming)
+    checking = _forward(Components.checking)
     eyes = _forward(Components.eyes)
     exporting = _forward(Components.exporting)
     fitting = _forward(Components.fitting)
+    gallery = _forward(Components.gallery)
     garbage = _forward(Components.garbage)
     repairer = _forward(Components.repairer)
     handles = _forward(Components.handles)
@@ -197,6 +202,7 @@ class Limner:
     showing = _forward(Components.showing)
     specs = _forward(Components.specs)
     store = _forward(Components.store)
+    thumbnails = _forward(Components.thumbnails)
 
     @overload
     async def generate(
@@ -370,6 +376,22 @@ class Limner:
             _read(TransformArguments, named), self.person(**_hooks(given))
         )
 
+    async def check(self, image: ImageInput, **options: Unpack[CheckOptions]) -> PictureCheck:
+        """Check a picture against a reference and criteria in words.
+
+        Takes the arguments of the tool `image_check`. The result is true if everything passed.
+
+        Raises:
+            LimnerError: a picture cannot be read, or the sheet cannot be written.
+            TypeError: there is no such option.
+        """
+        from limner.tools.picture_check import CheckArguments
+
+        given = {"image": image, **options}
+        _refuse_unknown("check", given, CheckArguments)
+        named = await self._with_names(CheckArguments, given)
+        return await self.checking.check(_read(CheckArguments, named), self.person(**_hooks(given)))
+
     async def inspect(
         self, path: ImageInput, question: str, **options: Unpack[InspectOptions]
     ) -> Inspection:
@@ -386,6 +408,44 @@ class Limner:
         person = self.person(**_hooks(given))
         request = _read(InspectRequest, await self._with_names(InspectRequest, given))
         return await self.looking.inspect(request, person)
+
+    async def batch(
+        self,
+        rows: str | Path | Sequence[Mapping[str, object]],
+        *,
+        budget_usd: Decimal | float | str | None = None,
+        rate: Sequence[str] = (),
+        on_status: Callable[[BatchStatus], None] = lambda _: None,
+        ask: Callable[[Question], Awaitable[bool]] = answer_no,
+    ) -> BatchStatus:
+        """Run many calls of tools; each row is paid for at most once, however often this is called.
+
+        A row has a ``key``, the name of a ``tool`` (default: `image_generate`) and the arguments of
+        the tool. Rows fail alone. The call again runs what is left.
+
+        Args:
+            rows: the path of a manifest (JSONL, CSV, Parquet), or the rows themselves.
+            budget_usd: the most that all rows may cost; the default is the sum of their quotes.
+            rate: requests a minute to providers, each as ``openai=50/min``.
+            on_status: gets the state of the batch every second.
+            ask: decides about the price, if there is no budget and the settings say so.
+
+        Raises:
+            InputInvalid: a row or a rate is wrong; nothing was sent.
+            ApprovalDenied: the price needs approval, and did not get it.
+        """
+        from limner.tools.batches import budget_of, manifest_of
+
+        resolve = partial(self._person_reach.resolve_read, cwd=self.cwd)
+        budget_nano = budget_of(budget_usd)
+        batch = await self.batches.open(
+            await asyncio.to_thread(manifest_of, rows, resolve=resolve),
+            self.person(ask=ask),
+            budget_nano=budget_nano,
+            rates=rate,
+            approved=budget_nano is not None,
+        )
+        return await self.batches.run(batch, on_status=on_status)
 
     async def evidence(self, image: ImageInput) -> Evidence:
         """Everything that limner measures and reads in a picture, without asking a model.
@@ -521,17 +581,9 @@ class Limner:
         return self._tools(in_conversation=True)
 
     def _tools(self, *, in_conversation: bool) -> list[Tool]:
-        from limner.tools.built_in import ToolParts, built_in_tools
+        from limner.tools.built_in import built_in_tools
 
-        parts = ToolParts(
-            generator=self.drawing,
-            inspector=self.looking,
-            renderer=self.rendering,
-            transformer=self.transforming,
-            defaults=self._drawing_defaults(),
-            pictures=self.pictures,
-            handles=self.handles,
-        )
+        parts = self.components.tool_parts
         return [*built_in_tools(parts, in_conversation=in_conversation), *self._plugins]
 
     def conversation_registry(self, more: Iterable[Tool] = ()) -> ToolRegistry:
@@ -676,16 +728,10 @@ class Limner:
             error.args = (error.message,)
             raise
 
-    def _drawing_defaults(self) -> DrawingDefaults:
-        from limner.tools.drawing_arguments import DrawingDefaults
-
-        images = self.settings.images
-        return DrawingDefaults(provider=images.provider, fallback=images.fallback)
-
     def _order(self, arguments: DrawingArguments, options: CallerOptions | None) -> Order:
         from limner.tools.drawing_arguments import NO_OPTIONS, order_for
 
-        return order_for(arguments, self._drawing_defaults(), options or NO_OPTIONS)
+        return order_for(arguments, self.components.drawing_defaults, options or NO_OPTIONS)
 
 
 def handle_of(picture: str | Picture | GeneratedImage) -> str:

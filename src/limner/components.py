@@ -54,19 +54,26 @@ if TYPE_CHECKING:
     from limner.money.ledger import Money
     from limner.net.http import Http
     from limner.pictures.fitting import Fitting
+    from limner.pictures.gallery import Gallery
     from limner.pictures.gc import GarbageCollector
     from limner.pictures.repair import HomeRepairer
     from limner.pictures.request import ImageRequest
     from limner.pictures.take import Pictures
+    from limner.pictures.thumbnails import Thumbnails
     from limner.providers.base import Provider, ProviderSpec
     from limner.providers.choice import Choice
     from limner.rendering.sources import CompiledSource, SourceFormat
     from limner.storage.incoming_files import Incoming
+    from limner.tools.batches import Batches
+    from limner.tools.built_in import ToolParts
+    from limner.tools.drawing_arguments import DrawingDefaults
     from limner.tools.generation import ImageGenerator
     from limner.tools.handles import Handles
     from limner.tools.inspection import Inspector
     from limner.tools.output_target import OutputTargets
+    from limner.tools.picture_checker import PictureChecker
     from limner.tools.picture_info import PictureInfoReader
+    from limner.tools.registry import ToolRegistry
     from limner.tools.rendering import SourceRenderer
     from limner.tools.transformation import PictureTransformer
 
@@ -104,7 +111,10 @@ class part(cached_property[T]):  # noqa: N801 - used as a decorator, as `propert
 
 
 # The components that pay, and those that open something or remember something.
-_PAYING = ("money", "drawing", "rendering", "transforming", "looking", "conversations", "showing")
+_PAYING = (
+    *("money", "drawing", "rendering", "transforming", "looking", "conversations", "showing"),
+    *("checking", "tool_parts", "_row_registry", "batches"),
+)
 _SHARED = ("store", "imaging", "sessions", "models", "_http", "_incoming")
 
 
@@ -227,6 +237,20 @@ class Components:
         from limner.tools.picture_info import PictureInfoReader
 
         return PictureInfoReader(pictures=self.pictures, money=self.money, imaging=self.imaging)
+
+    @part
+    def gallery(self) -> Gallery:
+        """The stored pictures as a person looks for them."""
+        from limner.pictures.gallery import Gallery
+
+        return Gallery(store=self.store)
+
+    @part
+    def thumbnails(self) -> Thumbnails:
+        """Makes small pictures for lists."""
+        from limner.pictures.thumbnails import Thumbnails
+
+        return Thumbnails(self.home.thumbnails, blobs=self.blobs, imaging=self.imaging)
 
     @part
     def garbage(self) -> GarbageCollector:
@@ -359,12 +383,90 @@ class Components:
             ),
             money=self.money,
             approval=self._approval,
-            cache=AnswerCache(store=self.store, clock=self.clock) if images.cache_answers else None,
+            cache=AnswerCache(store=self.store, clock=self.clock),
+            caches=images.cache_answers,
             in_flight=self._in_flight,
             block_images=images.block_images,
             timeout_s=self.settings.tools.timeout_s,
             session_id=self.session_id,
         )
+
+    @part
+    def checking(self) -> PictureChecker:
+        """Checks pictures against references and criteria."""
+        from limner.tools.picture_checker import PictureChecker
+
+        drawing = self.drawing
+        return PictureChecker(
+            sources=drawing.planner.sourcing,
+            targets=self._targets,
+            output=drawing.output,
+            imaging=self.imaging,
+            eyes=self.eyes,
+            inspector=self.looking,
+            in_flight=self._in_flight,
+        )
+
+    @part
+    def drawing_defaults(self) -> DrawingDefaults:
+        """Who draws if a call does not say."""
+        from limner.tools.drawing_arguments import DrawingDefaults
+
+        images = self.settings.images
+        return DrawingDefaults(provider=images.provider, fallback=images.fallback)
+
+    @part
+    def tool_parts(self) -> ToolParts:
+        """What the built-in tools work with."""
+        from limner.tools.built_in import ToolParts
+
+        return ToolParts(
+            generator=self.drawing,
+            inspector=self.looking,
+            renderer=self.rendering,
+            transformer=self.transforming,
+            checker=self.checking,
+            defaults=self.drawing_defaults,
+            pictures=self.pictures,
+            handles=self.handles,
+        )
+
+    @part
+    def _row_registry(self) -> ToolRegistry:
+        """The tools that a row of a batch can call."""
+        from limner.tools.built_in import built_in_tools
+        from limner.tools.registry import ToolRegistry
+
+        return ToolRegistry(
+            built_in_tools(self.tool_parts),
+            concurrency=self.settings.images.concurrency,
+            timeout_s=self.settings.tools.timeout_s,
+        )
+
+    @part
+    def batches(self) -> Batches:
+        """Runs batches of tool calls."""
+        from limner.batches.queue import BatchQueue
+        from limner.batches.runner import BatchRunner, RowCalls
+        from limner.storage.reach import Reach
+        from limner.tools.batch_calls import BatchCalls
+        from limner.tools.batches import Batches
+
+        queue = BatchQueue(store=self.store, clock=self.clock)
+        calls = BatchCalls(
+            registry=self._row_registry,
+            generator=self.drawing,
+            money=self.money,
+            reach=lambda: Reach.for_person(home=self.home.folder),
+            key_of=self._provider_key,
+        )
+        runner = BatchRunner(
+            queue=queue,
+            money=self.money,
+            calls=RowCalls(run=calls.run, recover=calls.recover, key_hash=calls.key_hash),
+            concurrency=self.settings.images.concurrency,
+        )
+        return Batches(queue=queue, runner=runner, calls=calls, approval=self._approval)
 
     # --- conversations ---
 
@@ -522,6 +624,13 @@ class Components:
                 variables={name: value for name, value in found.items() if value},
             )
         )
+
+    def _provider_key(self, provider: str) -> str | None:
+        """The key of a provider that draws or answers; None if it needs none, or has none."""
+        if (spec := self.specs.get(provider)) is not None:
+            return None if spec.key_env is None else self.keys.get(spec.key_env)
+        models = (model for model in self.models.known() if model.provider == provider)
+        return next((self.models.key(model) for model in models), None)
 
     def _model(self, model: KnownModel, *, kind: str) -> Model:
         from limner.eyes.model import EyesModel

@@ -392,6 +392,7 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 MORE_CODES: Mapping[str, tuple[type[LimnerError], str]] = {
+    "ALREADY_PAID": (UserError, "The row of the batch was paid for before; nothing was sent."),
     "CONVERSATION_CLOSED": (UserError, "The conversation was closed; open it again."),
     "DATABASE_DAMAGED": (StorageError, "The database is damaged, empty or missing."),
     "HOME_IN_USE": (StorageError, "Another limner uses this home in a way that excludes this."),
@@ -422,6 +423,7 @@ MORE_CODES: Mapping[str, tuple[type[LimnerError], str]] = {
     "PICTURE_DAMAGED": (StorageError, "The stored bytes of a picture do not match its handle."),
     "PICTURE_MISSING": (StorageError, "The bytes of a picture are not in this home."),
     "PROVIDER_CANNOT": (UserError, "The provider cannot do what was asked; the hint names others."),
+    "RATE_WAIT": (LimnerError, "The rate of requests of a batch is reached; it waits."),
     "SERVER_BUSY": (LimnerError, "The server runs as many calls as it may."),
     "SERVER_GONE": (LimnerError, "The connection to the app-server ended."),
     "SERVER_REFUSED": (LimnerError, "The app-server refused the request."),
@@ -448,6 +450,7 @@ RETRYABLE: Mapping[str, str] = {
     "JOB_RUNNING_ELSEWHERE": "yes",
     "MODEL_RATE_LIMITED": "if the account has quota left",
     "MODEL_UNAVAILABLE": "if nothing can have been billed",
+    "RATE_WAIT": "yes",
     "SERVER_BUSY": "yes",
     "SERVER_GONE": "if the connection had worked before",
     "SESSION_IN_USE": "yes",

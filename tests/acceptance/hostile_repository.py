@@ -97,6 +97,11 @@ def build(folder: Path, *, attacker: str, hits: Path, outside: Path) -> None:
     graph = {"1": {"class_type": "Evil", "inputs": {"text": "{{prompt}}"}}}
     (folder / "workflow.json").write_text(json.dumps(graph))
     (folder / "rollout.jsonl").write_text("".join(json.dumps(line) + "\n" for line in _ROLLOUT))
+    rows = [
+        {"key": "=cmd", "tool": "inspect_image", "path": ESCAPES, "question": "\x1b[2JWhat?"},
+        {"key": "out", "prompt": "a fox", "provider": "illustrator", "output_path": ".git/config"},
+    ]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "bill.csv").write_text(f"date,model,amount\n2026-11-16,=cmd|'{ORDER}'!A1,1e9\n")
     _add_code(folder, hits)
     _add_pictures(folder)

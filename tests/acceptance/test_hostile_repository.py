@@ -190,9 +190,15 @@ WORDS: dict[str, list[tuple[list[str], bytes]]] = {
     ],
     "edit": [(["note.png", "make it blue", "--provider", "illustrator"], b"")],
     "render": [(["evil.svg"], b""), (["-"], b'digraph { a -> "\x1b[2J" }')],
+    "check": [
+        (["evil.svg", "--expect", "is square"], b""),
+        ([ESCAPES, "--against", "evil.svg", "--sheet", "../sheet.png"], b""),
+    ],
     "transform": [(["evil.svg", "--resize", "50%"], b""), ([ESCAPES, "--cut-out"], b"")],
     "inspect": [(["evil.svg", "What is it?"], b""), ([ESCAPES, LINES, BIDI, "What?"], b"")],
     "fit": [(["note.png", ESCAPES, BIDI], b"")],
+    "batch": [(["plan", "rows.jsonl"], b""), (["run", "rows.jsonl", "--budget", "1"], b"")],
+    "work": [([], b"")],
     "show": [(["note.png"], b""), ([ESCAPES, "--json"], b"")],
     "models": [([], b""), (["--vision"], b"")],
     "spend": [([], b"")],
@@ -208,6 +214,7 @@ WORDS: dict[str, list[tuple[list[str], bytes]]] = {
     "trust": [(["--list"], b"")],
     "keys": [(["list"], b"")],
     "doctor": [([], b"")],
+    "studio": [(["--port", "99999"], b"")],
     "demo": [([], b"")],
 }
 

@@ -29,6 +29,7 @@ TOOLS = [
     "image_render",
     "image_transform",
     "inspect_image",
+    "image_check",
     "asset_search",
     "image_fit",
     "image_job",

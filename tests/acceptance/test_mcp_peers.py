@@ -29,6 +29,7 @@ def calls(studio: Studio, handle: str) -> list[tuple[str, dict[str, Any]]]:
         ("image_edit", {"image": handle, "prompt": "make it red"}),
         ("image_render", {"source": '{"type": "pie", "values": {"a": 1, "b": 2}}'}),
         ("image_transform", {"image": handle, "resize": "50%"}),
+        ("image_check", {"image": "two.png", "expect": ["is 64 x 64"]}),
         ("asset_search", {"words": "cat"}),
         ("inspect_image", {"path": "two.png", "question": "How large is it?"}),
         ("image_fit", {"image": handle}),

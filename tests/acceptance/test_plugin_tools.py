@@ -58,6 +58,7 @@ OURS = [
     "image_render",
     "image_transform",
     "inspect_image",
+    "image_check",
     "asset_search",
 ]
 

@@ -24,7 +24,7 @@ WITH_KEY = "with a key:"
 ELSEWHERE = re.compile(
     r"limner (?:chat(?: --resume| \"[^\"]*\"(?: --budget 0\.50)?)?|codex\b.*"
     r"|mcp(?: --http .*| doctor \S+)?|app-server(?: --listen .*)?|jobs .*job_1f0c.*|COMMAND --help"
-    r"|fit report\.pdf.*|generate .*--provider atelier.*)"
+    r"|studio(?: --no-open.*)?|fit report\.pdf.*|generate .*--provider atelier.*)"
     r"|.*--config .* app-server|LIMNER_MCP_TOKEN.*"
 )
 PICTURES = (
@@ -38,6 +38,7 @@ FILES = {
     "poster.svg": '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><circle r="5"/></svg>',
     "flow.mmd": "flowchart TD\n a --> b",
     "prompt.txt": "a fox",
+    "rows.jsonl": '{"key": "fox", "prompt": "a fox", "size": "512x512"}',
     "request.txt": "draw a fox",
     "receipt.json": '{"type": "object"}',
     "predictions.json": '[{"id": "p", "status": "canceled", "created_at": "2026-11-15T12:00Z"}]',
@@ -90,6 +91,7 @@ class Workshop:
             picture.save(self.cwd / name)
         for name, text in FILES.items():
             (self.cwd / name).write_text(text)
+        assert self.type("limner batch run rows.jsonl").returncode == 0
         talk = json.loads(self.type("limner chat -p 'draw a fox' --json").stdout)
         self.ids = dict.fromkeys(("5f0c…", "3f2a9c0e…"), talk["images"][0]["handle"])
         self.ids["01a1dcb7"] = talk["session"]
@@ -143,7 +145,9 @@ def test_an_example_works_without_a_key_or_says_which_key_it_needs(
     told = done.stdout + done.stderr
     names_key = re.search(r"_API_KEY\b", told) is not None
     assert "Traceback" not in told
-    assert done.returncode == 0 or (needs_key and names_key), told
+    # A check that fails, or cannot be determined, has a status of its own.
+    fine = {0, 1, 6} if command.startswith("limner check") else {0}
+    assert done.returncode in fine or (needs_key and names_key), told
 
 
 def test_most_commands_are_run_here() -> None:

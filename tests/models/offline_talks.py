@@ -8,6 +8,7 @@ import msgspec
 
 from limner.models.offline.model import answer
 from limner.tools.built_in.asset_search import ASSET_SEARCH
+from limner.tools.built_in.image_check import IMAGE_CHECK
 from limner.tools.built_in.image_edit import IMAGE_EDIT
 from limner.tools.built_in.image_generate import IMAGE_GENERATE
 from limner.tools.built_in.image_recall import IMAGE_RECALL
@@ -25,6 +26,7 @@ TOOLS = (
     IMAGE_RENDER,
     IMAGE_TRANSFORM,
     INSPECT_IMAGE,
+    IMAGE_CHECK,
     IMAGE_RECALL,
     ASSET_SEARCH,
 )

@@ -88,8 +88,9 @@ LOSSES: dict[str, tuple[Callable[[Home], object], str]] = {
     "deleted": (lambda home: home.database.unlink(), "is missing"),
     "emptied": (lambda home: home.database.write_bytes(b""), "is empty"),
     "header overwritten": (overwrite_header, "is damaged"),
+    # The last pages may be empty, and then the file is whole without them.
     "cut": (
-        lambda home: home.database.write_bytes(home.database.read_bytes()[:-3000]),
+        lambda home: os.truncate(home.database, home.database.stat().st_size // 2),
         "is damaged",
     ),
 }
@@ -236,7 +237,7 @@ async def test_damage_that_the_daily_copy_finds_stops_the_next_process(home: Hom
     assert daily_copies(home) == []
     # A process that does not read that page cannot know it.
     home.database.write_bytes(whole)
-    with pytest.raises(StorageError, match=r"is damaged: the daily check found '.*Page ") as caught:
+    with pytest.raises(StorageError, match=r"is damaged: the daily check found '\w") as caught:
         await sessions(home)
     assert caught.value.hint == REPAIR_HINT
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from limner.eyes.evidence import Evidence, Finding
 from limner.eyes.quotes import QUOTED_IS_DATA, cleaned, quoted
 from limner.eyes.text import place
 from limner.eyes.words import content, hits, word_set
+from limner.imaging.comparison import ChangedArea
 from limner.imaging.evidence import Box, Control, Shape, TextLine
 from limner.imaging.evidence.colour_names import name_of, oklab
 
@@ -32,24 +35,31 @@ _LEAST_COLOUR = 0.04
 class ScreenChange(msgspec.Struct, frozen=True, kw_only=True):
     """One change: of a text, a colour, a state, a place, or the size of the picture.
 
-    ``box`` is in pixels of the second picture, or of the first for what was removed.
+    ``box`` is in pixels of the second picture, or of the first for what was removed. ``moved_by``
+    is right and down in pixels, if it was measured. The kind is "changed" if only the pixels show
+    that something differs.
     """
 
-    kind: str
+    kind: Literal["text", "colour", "state", "moved", "added", "removed", "size", "changed"]
     what: str
     before: str
     after: str
     box: Box
+    moved_by: tuple[int, int] | None = None
 
     @property
     def sentence(self) -> str:
         """The change in words."""
-        if self.kind == "added":
-            return f"{quoted(self.after)} was added"
-        if self.kind == "removed":
-            return f"{quoted(self.before)} was removed"
+        what = quoted(self.what) if self.what else "something"
+        if self.kind in {"added", "removed"}:
+            return f"{what} was {self.kind}"
         if self.kind == "moved":
-            return f"{quoted(self.what)} moved"
+            by = "" if self.moved_by is None else f" by {self.moved_by}"
+            return f"{what} moved{by}"
+        if self.kind == "changed":
+            return f"{what} looks different"
+        if self.kind == "colour" and not self.what:
+            return f"colour: {self.before} -> {self.after}"
         if self.kind == "text":
             return f"{quoted(self.before)} -> {quoted(self.after)}"
         return f"{self.kind} of {quoted(self.what)}: {self.before} -> {self.after}"
@@ -64,6 +74,78 @@ def compare(before: Evidence, after: Evidence) -> list[ScreenChange]:
         *_shapes(before.page.shapes, after.page.shapes),
     ]
     return sorted(found, key=lambda one: (one.box.y, one.box.x))
+
+
+def name_areas(
+    areas: Sequence[ChangedArea], before: Evidence, after: Evidence
+) -> list[ScreenChange]:
+    """What changed in each area that differs in its pixels, in the words of the evidence.
+
+    The pixels decide that something changed, so a text that OCR reads in two ways is no change.
+    Areas of one change become one.
+    """
+    known = [one for one in compare(before, after) if one.kind != "size"]
+    named: dict[int, ScreenChange] = {}
+    others: list[ScreenChange] = []
+    for area in areas:
+        if area.kind == "changed" and (text := _new_text(area, before, after)) is not None:
+            key = id(text[1])
+            known_box = named[key].box if key in named else area.box
+            named[key] = _text_change(*text, _around(known_box, area.box))
+            continue
+        touched = [one for one in known if _touch(one.box, area.box)]
+        best = min(touched, key=lambda one: _RANKS[one.kind], default=None)
+        if best is None or (best.kind != "state" and area.kind in {"moved", "colour"}):
+            others.append(_measured(area, before, after))
+            continue
+        box = area.box if id(best) not in named else _around(named[id(best)].box, area.box)
+        named[id(best)] = replace(best, box=box)
+    return sorted([*named.values(), *others], key=lambda one: (one.box.y, one.box.x))
+
+
+# What names an area best: a recoloured toggle was switched, and a new text says more than a colour.
+_RANKS = {"state": 0, "text": 1, "added": 2, "removed": 2, "moved": 3, "colour": 4}
+
+
+def _new_text(
+    area: ChangedArea, before: Evidence, after: Evidence
+) -> tuple[TextLine, TextLine] | None:
+    """The only line in an area, before and after, if it says something else now."""
+    seen = (before.lines, after.lines)
+    old, new = ([one for one in lines if _touch(one.box, area.box)] for lines in seen)
+    if len(old) == len(new) == 1 and not _same_text(old[0], new[0]):
+        return old[0], new[0]
+    return None
+
+
+def _text_change(old: TextLine, new: TextLine, box: Box) -> ScreenChange:
+    return ScreenChange(kind="text", what=old.text, before=old.text, after=new.text, box=box)
+
+
+def _measured(area: ChangedArea, before: Evidence, after: Evidence) -> ScreenChange:
+    """An area in the words of its pixels, with the text in it or right beside it."""
+    seen = before if area.kind == "removed" else after
+    inside = [line for line in seen.lines if _touch(line.box, area.box)]
+    what = " ".join(line.text for line in inside[:3])
+    colours = [f"{name_of(code)} {code}" if code else "" for code in (area.before, area.after)]
+    said = ("", what) if area.kind == "added" else (what, "")
+    old, new = said if area.kind in {"added", "removed"} else colours
+    return ScreenChange(
+        kind=area.kind, what=what, before=old, after=new, box=area.box, moved_by=area.moved_by
+    )
+
+
+def _touch(one: Box, other: Box) -> bool:
+    across = min(one.x + one.width, other.x + other.width) - max(one.x, other.x)
+    down = min(one.y + one.height, other.y + other.height) - max(one.y, other.y)
+    return across > 0 and down > 0
+
+
+def _around(one: Box, other: Box) -> Box:
+    x, y = min(one.x, other.x), min(one.y, other.y)
+    right = max(one.x + one.width, other.x + other.width)
+    bottom = max(one.y + one.height, other.y + other.height)
+    return Box(x=x, y=y, width=right - x, height=bottom - y)
 
 
 def answer_difference(before: Evidence, after: Evidence, question: str) -> Finding:
@@ -128,9 +210,7 @@ def _texts(before: Sequence[TextLine], after: Sequence[TextLine]) -> Iterator[Sc
     left, pairs = _paired(before, after)
     for one, other in pairs:
         if _letters(one.text) != _letters(other.text):
-            yield ScreenChange(
-                kind="text", what=one.text, before=one.text, after=other.text, box=other.box
-            )
+            yield _text_change(one, other, other.box)
         elif _distance(one.box, other.box) > 0.5 * max(one.box.height, other.box.height):
             yield ScreenChange(
                 kind="moved", what=one.text, before=place(one.box), after=place(other.box),

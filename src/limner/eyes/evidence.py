@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Literal
 
@@ -55,10 +56,18 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def rows(self) -> tuple[str, ...]:
         """The text line by line."""
-        return tuple(
-            "  ".join(piece.text for piece in pieces)
-            for _, pieces in groupby(self.lines, key=lambda piece: piece.row)
-        )
+        rows = groupby(self.lines, key=lambda piece: piece.row)
+        return tuple(_joined(list(pieces)) for _, pieces in rows)
+
+
+def _joined(pieces: Sequence[TextLine]) -> str:
+    """The text of a row; monospaced pieces stand in their columns."""
+    if any(piece.column < 0 for piece in pieces):
+        return "  ".join(piece.text for piece in pieces)
+    text = ""
+    for piece in pieces:
+        text = text.ljust(piece.column) + piece.text
+    return text
 
 
 class EyesQuestion(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,7 +20,8 @@ _TITLE_FACTOR = 1.5
 _ANYTHING = re.compile(
     r"(?:any ?thing|some ?thing|any (?:text|words?)|what|how|when|where|who)\b.*"
 )
-_IN_QUOTES = re.compile(r"[\"“”«»]([^\"“”«»]{1,200})[\"“”«»]|(?<!\w)'([^']{1,200})'(?!\w)")
+IN_QUOTES = re.compile(r"[\"“”«»]([^\"“”«»]{1,200})[\"“”«»]|(?<!\w)'([^']{1,200})'(?!\w)")
+_PLACE = re.compile(r"at x (\d+), y (\d+) \((\d+) x (\d+)\)")
 _YES_OR_NO = re.compile(
     r"^(?:does|do|did|is|are|can you (?:read|find))\b.{0,60}?"
     r"\b(?:say|read|mention|spell|the (?:word|words|text|phrase|string))\s+"
@@ -108,7 +109,7 @@ def code_line(code: Code) -> str:
 
 def wanted_phrase(question: str) -> str | None:
     """The phrase that a question searches for in the picture; None if there is none."""
-    if found := _IN_QUOTES.search(question):
+    if found := IN_QUOTES.search(question):
         return found[1] or found[2]
     for pattern in (_YES_OR_NO, _WHERE):
         if found := pattern.match(question.rstrip("?.! ")):
@@ -119,7 +120,7 @@ def wanted_phrase(question: str) -> str | None:
 
 def is_about_text(question: str) -> bool:
     """Whether a question searches for text, and not for an object."""
-    return bool(_IN_QUOTES.search(question) or _YES_OR_NO.match(question))
+    return bool(IN_QUOTES.search(question) or _YES_OR_NO.match(question))
 
 
 def search(query: EyesQuestion) -> Finding | None:
@@ -166,6 +167,15 @@ def occurrences(lines: tuple[TextLine, ...], phrase: str) -> Iterator[TextLine]:
 def place(box: Box) -> str:
     """The position of a box, for a caller that may click there."""
     return f"at x {box.x}, y {box.y} ({box.width} x {box.height})"
+
+
+def box_in(text: str) -> Box | None:
+    """The box that `place` wrote into a text; None if there is none."""
+    found = _PLACE.search(text)
+    if found is None:
+        return None
+    x, y, width, height = map(int, found.groups())
+    return Box(x=x, y=y, width=width, height=height)
 
 
 def confidence(evidence: Evidence) -> str:

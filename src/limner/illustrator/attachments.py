@@ -5,6 +5,7 @@ The unit is the canvas's shorter side and up is negative, as in ``groups``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -94,7 +95,8 @@ def _on(part: Part, parent: Part, slot: Slot) -> Part:
     down, across = figures.surface(parent.info)
     astride = figures.carries_astride(parent.info)
     room = parent.width * (0.8 if slot.of > 1 else 1.1)
-    size = min(part.size, room / slot.of, parent.height * (0.85 if astride else 1.3))
+    tall = math.inf if figures.is_flat(parent.info) else parent.height * (0.85 if astride else 1.3)
+    size = min(part.size, room / slot.of, tall)
     x, y = parent.point(across - 0.5 + slot.across(0.75), down)
     if part.figure is not None and part.figure.seat < part.figure.box[3]:
         size = min(
@@ -134,8 +136,11 @@ def _above(part: Part, parent: Part, slot: Slot) -> Part:
 
 
 def _behind(part: Part, parent: Part, slot: Slot) -> Part:
-    foot = parent.point(1.1 + 0.5 * slot.nth / slot.of, 0.97)
-    return _put(part, parent, size=part.size, foot=foot, nearer=-1)
+    # About half of it can be seen beside the thing in front, on the side of its head.
+    left = figures.looks_left(part.info)
+    x, y = parent.point(0.0 if left else 1.0, 0.97)
+    x += part.width * (0.08 + 0.7 * slot.nth) * (-1 if left else 1)
+    return _put(part, parent, size=part.size, foot=(x, y), nearer=-1)
 
 
 def _in_front(part: Part, parent: Part, slot: Slot) -> Part:
@@ -163,7 +168,7 @@ def _held(part: Part, parent: Part, slot: Slot) -> Part:
     size = min(part.size, parent.height * 0.42)
     if part.info.name in figures.READABLE and not sideways:
         return _put(part, parent, size=size, foot=parent.point(0.5, 0.9), nearer=1)
-    across, down = (0.0, 0.68) if sideways else (0.9, 0.9)
+    across, down = figures.HANDS.get(parent.info.name, (0.0, 0.68) if sideways else (0.9, 0.9))
     foot = parent.point(across, down - 0.2 * slot.nth / slot.of)
     return _put(part, parent, size=size, foot=foot, nearer=1)
 
@@ -179,6 +184,19 @@ def _in_hand(part: Part, parent: Part, figure: Figure, slot: Slot) -> Part:
     middle = (part.info.box[3] - part.info.box[1]) * size / 2
     foot = (x + size * 0.5 * slot.nth, y + middle)
     return _put(part, parent, size=size, foot=foot, nearer=1)
+
+
+def _eaten(part: Part, parent: Part, slot: Slot) -> Part:
+    """Food is in front of the mouth."""
+    if parent.figure is not None:
+        x, y = parent.on_square(parent.figure.face)
+        size = min(part.size, parent.height * 0.26)
+        foot = (x + parent.size * (0.06 + 0.15 * slot.nth), y + parent.size * 0.15 + size * 0.5)
+        return _put(part, parent, size=size, foot=foot, nearer=1)
+    across, down = figures.mouth(parent.info)
+    size = min(part.size, parent.height * 0.4)
+    x, y = parent.point(across + 0.2 * slot.nth, down)
+    return _put(part, parent, size=size, foot=(x, y + size * 0.62), nearer=1)
 
 
 def _worn(part: Part, parent: Part, slot: Slot) -> Part:
@@ -200,7 +218,8 @@ def _worn(part: Part, parent: Part, slot: Slot) -> Part:
         across, down, share = head, 0.36 if sideways else 0.34, 0.34 if sideways else 0.5
     else:
         across, down, share = 0.3 if sideways else head, 0.75, 0.45
-    foot = parent.point(across, down - 0.2 * slot.nth)
+    stacked = part.info.name not in figures.HATS | figures.EYEWEAR
+    foot = parent.point(across, down - 0.2 * slot.nth * stacked)
     return _put(part, parent, size=parent.width * share, foot=foot, nearer=1)
 
 
@@ -214,6 +233,7 @@ _PLACERS: Mapping[str, Callable[[Part, Part, Slot], Part]] = {
     "behind": _behind,
     "front": _in_front,
     "holding": _held,
+    "eating": _eaten,
     "playing": _played,
     "wearing": _worn,
 }

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Sequence
 
-from limner.illustrator import land, other_backdrops, sky
+import msgspec
+from msgspec.structs import replace
+
+from limner.illustrator import land, other_backdrops, rooms, scenery, sky
 from limner.illustrator.scenes import INDOORS, Scene
 from limner.illustrator.sky import LIGHTS, Light
 from limner.rendering.canvas import Canvas, mix
 
 _SEA = "#1b86c0"
+# Places with something high in front of the horizon.
+_HIGH = frozenset(
+    {"mountains", "city", "street", "forest", "bamboo forest", "jungle", "park", "garden"}
+)
+_COASTS = frozenset({"sea", "beach", "harbour"})
+# Where the near bank of a lake begins, if something stands on it and if not.
+_BANK, _FAR_BANK = 0.76, 0.9
 
 
 class BackdropFrame(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,27 +35,79 @@ class BackdropFrame(msgspec.Struct, frozen=True, kw_only=True):
     afloat: bool = False
 
 
-def draw_backdrop(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> BackdropFrame:
+# Places -> the frame in fractions of the height; the first row with a place of the scene counts.
+_FRAMES: Sequence[tuple[frozenset[str], BackdropFrame]] = (
+    (INDOORS, BackdropFrame(air=(0.06, 0.4), ground=(0.7, 0.95))),
+    (frozenset({"moon"}), BackdropFrame(air=(0.05, 0.45), ground=(0.76, 0.95))),
+    (frozenset({"space"}), BackdropFrame(air=(0.06, 0.94), ground=(0.6, 0.8), afloat=True)),
+    (frozenset({"underwater"}), BackdropFrame(air=(0.06, 0.88), ground=(0.88, 0.97), afloat=True)),
+    (frozenset({"cliff"}), BackdropFrame(air=(0.06, 0.4), ground=(0.68, 0.72))),
+    (_COASTS, BackdropFrame(air=(0.06, 0.42), ground=(0.76, 0.94))),
+    (frozenset({"lake"}), BackdropFrame(air=(0.05, 0.4), ground=(_BANK + 0.05, 0.95))),
+)
+_PAPER = BackdropFrame(air=(0.06, 0.5), ground=(0.74, 0.84))
+_SKY = BackdropFrame(air=(0.06, 0.94), ground=(0.6, 0.8), afloat=True)
+_LAND = BackdropFrame(air=(0.06, 0.42), ground=(0.72, 0.94))
+
+
+def find_frame(scene: Scene, *, height: int, standing: bool) -> BackdropFrame:
+    """The space that the scene leaves; ``standing`` means that something needs dry ground."""
+    found = next((frame for places, frame in _FRAMES if places & set(scene.places)), _LAND)
+    if scene.paper is not None or not scene.places:
+        found = _PAPER
+    elif scene.places == ("sky",):
+        found = _SKY
+    elif found.afloat or scene.has(*INDOORS, "moon", "cliff"):
+        pass
+    elif scene.has(*_COASTS):
+        shore = _shore(scene, standing=standing)
+        found = replace(found, water=(0.56, shore - (0.02 if shore < 1 else 0.06)))
+    elif scene.has("lake"):
+        found = replace(found, water=(0.58, (_BANK if standing else _FAR_BANK) - 0.02))
+    return replace(
+        found,
+        air=_times(found.air, height),
+        ground=_times(found.ground, height),
+        water=found.water and _times(found.water, height),
+    )
+
+
+def _times(span: tuple[float, float], height: int) -> tuple[float, float]:
+    return span[0] * height, span[1] * height
+
+
+def _shore(scene: Scene, *, standing: bool) -> float:
+    """Where the sea ends, as a fraction of the height."""
+    return 0.68 if standing or scene.has("beach") else 1.0
+
+
+def draw_backdrop(
+    canvas: Canvas,
+    scene: Scene,
+    *,
+    orb: bool,
+    standing: bool,
+    taken: Sequence[rooms.Box] = (),
+    furnished: bool = False,
+) -> None:
     """Draw the scene.
 
     ``orb`` means that the sky may have a sun or moon, ``standing`` that something needs dry
-    ground.
+    ground. ``taken`` are the boxes of things, which should not hide the window of a room; a
+    ``furnished`` room gets no further furniture.
     """
-    height = canvas.height
     if scene.paper is not None or not scene.places:
         other_backdrops.draw_plain_paper(canvas, scene.paper or "#eef1f6")
-        return BackdropFrame(
-            air=(0.06 * height, 0.5 * height), ground=(0.74 * height, 0.84 * height)
-        )
-    if scene.has(*INDOORS):
-        return _indoors(canvas, scene)
-    if scene.has("space", "moon"):
-        return _space(canvas, scene)
-    if scene.has("underwater"):
-        other_backdrops.draw_underwater(canvas, floor=0.84 * height)
-        span = (0.1 * height, 0.9 * height)
-        return BackdropFrame(air=span, ground=(0.88 * height, 0.97 * height), afloat=True)
-    return _outdoors(canvas, scene, orb=orb, standing=standing)
+    elif scene.has(*INDOORS):
+        _draw_indoors(canvas, scene, taken, furnished=furnished)
+    elif scene.has("space", "moon"):
+        other_backdrops.draw_space(canvas)
+        if scene.has("moon"):
+            other_backdrops.draw_moon_ground(canvas, top=0.68 * canvas.height)
+    elif scene.has("underwater"):
+        other_backdrops.draw_underwater(canvas, floor=0.84 * canvas.height)
+    else:
+        _draw_outdoors(canvas, scene, orb=orb, standing=standing)
 
 
 def draw_foreground(canvas: Canvas, scene: Scene) -> None:
@@ -61,15 +123,18 @@ def draw_foreground(canvas: Canvas, scene: Scene) -> None:
         sky.draw_veil(canvas, LIGHTS[scene.hour])
 
 
-def _indoors(canvas: Canvas, scene: Scene) -> BackdropFrame:
+def _draw_indoors(
+    canvas: Canvas, scene: Scene, taken: Sequence[rooms.Box], *, furnished: bool
+) -> None:
     room = next(place for place in scene.places if place in INDOORS)
-    floor = 0.66 * canvas.height
-    other_backdrops.draw_room(
-        canvas, other_backdrops.ROOMS[room], hour=scene.hour, floor=floor, outside=_outside(scene)
-    )
-    return BackdropFrame(
-        air=(0.06 * canvas.height, 0.4 * canvas.height),
-        ground=(0.72 * canvas.height, 0.95 * canvas.height),
+    rooms.draw_room(
+        canvas,
+        rooms.ROOMS[room],
+        hour=scene.hour,
+        floor=0.66 * canvas.height,
+        outside=_outside(scene),
+        taken=taken,
+        furnished=furnished,
     )
 
 
@@ -80,26 +145,13 @@ def _outside(scene: Scene) -> str:
     return "rain" if scene.weather & {"rain", "storm"} else ""
 
 
-def _space(canvas: Canvas, scene: Scene) -> BackdropFrame:
-    other_backdrops.draw_space(canvas)
-    height = canvas.height
-    if scene.has("moon"):
-        other_backdrops.draw_moon_ground(canvas, top=0.68 * height)
-        return BackdropFrame(
-            air=(0.05 * height, 0.45 * height), ground=(0.76 * height, 0.95 * height)
-        )
-    return BackdropFrame(
-        air=(0.08 * height, 0.92 * height), ground=(0.6 * height, 0.8 * height), afloat=True
-    )
-
-
-def _outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> BackdropFrame:
+def _draw_outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> None:
     light = _light(scene)
     height = canvas.height
     # The land is the same at every hour and in every weather.
     land_seed = canvas.random.random()
-    horizon = height * (0.5 if scene.has("sea", "beach", "lake") else 0.6)
-    open_view = not scene.has("mountains", "city", "street", "forest", "bamboo forest")
+    horizon = height * (0.5 if scene.has(*_COASTS, "lake") else 0.6)
+    open_view = not scene.has(*_HIGH)
     sun = sky.draw_sky(canvas, light, horizon=horizon, orb=orb, open_view=open_view)
     if "storm" in scene.weather:
         sky.draw_storm(canvas, bottom=horizon)
@@ -107,25 +159,37 @@ def _outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> Bac
         sky.draw_aurora(canvas, bottom=horizon)
     _draw_cloud_cover(canvas, scene, light, bottom=horizon)
     if scene.places == ("sky",):
-        return BackdropFrame(
-            air=(0.08 * height, 0.9 * height), ground=(0.6 * height, 0.8 * height), afloat=True
-        )
+        return
     canvas.random.seed(land_seed)
     before = len(canvas.shapes)
     _draw_far(canvas, scene, light, horizon=horizon)
     far = canvas.shapes[before:]
     if scene.has("cliff"):
-        frame = _cliff(canvas, light, horizon=horizon)
-    elif scene.has("sea", "beach"):
-        dry = standing or scene.has("beach")
-        frame = _sea(canvas, light, horizon=horizon, dry=dry, sun=sun if open_view else None)
+        land.draw_water(canvas, light, top=horizon, bottom=height, colour=_SEA, sun=None)
+        land.draw_cliff(canvas, light, top=0.66 * height)
+    elif scene.has(*_COASTS):
+        path = sun if open_view else None
+        shore = _shore(scene, standing=standing) * height
+        land.draw_water(canvas, light, top=horizon, bottom=shore + 2, colour=_SEA, sun=path)
+        if shore < height:
+            land.draw_shore(canvas, light, top=shore)
     elif scene.has("lake"):
-        frame = _lake(canvas, scene, light, far, horizon=horizon, standing=standing)
+        _draw_lake(canvas, scene, light, far, horizon=horizon, standing=standing)
     else:
-        frame = _ground(canvas, scene, light, horizon=horizon)
+        _draw_ground(canvas, scene, light, horizon=horizon)
+    _draw_middle(canvas, scene, light, horizon=horizon)
     if "fog" in scene.weather:
         sky.draw_fog(canvas, light, horizon=horizon)
-    return frame
+
+
+def _draw_middle(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) -> None:
+    """What stands between the horizon and the foreground."""
+    coast = scene.has(*_COASTS, "lake", "cliff")
+    autumn = "autumn" in scene.weather
+    for place in scene.places:
+        shown = "harbour" if coast and place == "village" else place
+        if shown == "harbour" or not coast:
+            scenery.draw_scenery(canvas, shown, light, horizon=horizon, autumn=autumn)
 
 
 def _light(scene: Scene) -> Light:
@@ -162,45 +226,16 @@ def _draw_far(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) -> 
         land.draw_forest(canvas, light, foot=horizon, height=0.09 * height, colour=pines)
 
 
-def _sea(
-    canvas: Canvas, light: Light, *, horizon: float, dry: bool, sun: float | None
-) -> BackdropFrame:
-    height = canvas.height
-    shore = (0.68 if dry else 1.0) * height
-    land.draw_water(canvas, light, top=horizon, bottom=shore + 2, colour=_SEA, sun=sun)
-    if dry:
-        land.draw_shore(canvas, light, top=shore)
-    return BackdropFrame(
-        air=(0.06 * height, 0.42 * height),
-        ground=(0.76 * height, 0.94 * height),
-        water=(horizon + 0.06 * height, shore - (0.02 if dry else 0.06) * height),
-    )
-
-
-def _cliff(canvas: Canvas, light: Light, *, horizon: float) -> BackdropFrame:
-    height = canvas.height
-    land.draw_water(canvas, light, top=horizon, bottom=height, colour=_SEA, sun=None)
-    land.draw_cliff(canvas, light, top=0.66 * height)
-    return BackdropFrame(air=(0.06 * height, 0.4 * height), ground=(0.68 * height, 0.72 * height))
-
-
-def _lake(
+def _draw_lake(
     canvas: Canvas, scene: Scene, light: Light, far: list[str], *, horizon: float, standing: bool
-) -> BackdropFrame:
-    height = canvas.height
-    bank = (0.76 if standing else 0.9) * height
-    land.draw_reflection(canvas, light, far, shore=horizon, bottom=height)
+) -> None:
+    bank = (_BANK if standing else _FAR_BANK) * canvas.height
+    land.draw_reflection(canvas, light, far, shore=horizon, bottom=canvas.height)
     land.draw_plain(canvas, light, top=bank, colours=_turf(scene))
     land.draw_tufts(canvas, light, top=bank, blossoms=not scene.has("snow"))
-    return BackdropFrame(
-        air=(0.05 * height, 0.4 * height),
-        ground=(bank + 0.05 * height, 0.95 * height),
-        water=(horizon + 0.08 * height, bank - 0.02 * height),
-    )
 
 
-def _ground(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) -> BackdropFrame:
-    height = canvas.height
+def _draw_ground(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) -> None:
     if scene.has("desert"):
         land.draw_dunes(canvas, light, top=horizon)
     elif scene.has("city", "street"):
@@ -208,16 +243,15 @@ def _ground(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) -> Ba
     else:
         land.draw_hills(canvas, light, top=horizon, colours=_turf(scene))
         if scene.has("wheat field"):
-            land.draw_ears(canvas, light, top=0.66 * height)
-        elif not scene.has("snow"):
+            land.draw_ears(canvas, light, top=0.66 * canvas.height)
+        elif not scene.has("snow", "savanna"):
             flowers = "autumn" not in scene.weather
-            land.draw_tufts(canvas, light, top=0.76 * height, blossoms=flowers)
-    return BackdropFrame(air=(0.06 * height, 0.42 * height), ground=(0.72 * height, 0.94 * height))
+            land.draw_tufts(canvas, light, top=0.76 * canvas.height, blossoms=flowers)
 
 
 def _turf(scene: Scene) -> tuple[str, str, str]:
     if scene.has("snow"):
         return land.SNOW
-    if scene.has("wheat field"):
+    if scene.has("wheat field", "savanna"):
         return land.GRASS["wheat"]
     return land.GRASS["autumn" if "autumn" in scene.weather else "summer"]

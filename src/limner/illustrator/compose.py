@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from limner.illustrator import assets, figures, grammar, styles
 from limner.illustrator.assets import AssetInfo
 from limner.illustrator.attachments import Part
-from limner.illustrator.backdrop import draw_backdrop, draw_foreground
+from limner.illustrator.backdrop import draw_backdrop, draw_foreground, find_frame
 from limner.illustrator.groups import group
-from limner.illustrator.layout import Layout, keep_places, spots_of
+from limner.illustrator.layout import Layout, Room, keep_places, spots_of
 from limner.illustrator.palette import recolour, recolour_part
 from limner.illustrator.parsed_prompt import ParsedPrompt, Relation, Subject
 from limner.illustrator.placement import Placed, place
@@ -28,6 +28,8 @@ _TABLES = ("table", "laid-table")
 _WATERS = frozenset({"sea", "beach", "lake", *INDOORS})
 _FALLING = frozenset({"rain", "storm", "snowfall", "fog"})
 _MAX_SIGN_LINES = 6
+# A room with more things gets no furniture of its own.
+_ROOMY = 2
 _ASSET_NAME = re.compile(r'<asset name="([^"]+)"')
 
 
@@ -61,33 +63,59 @@ def compose(
     canvas = Canvas(width=width, height=height, random=random)
     dry = any(not figures.flies(info) and not figures.swims(info) for info in infos)
     dry = dry or (kept is not None and kept.dry)
-    frame = draw_backdrop(canvas, scene, orb=_has_orb(scene, infos), standing=dry)
+    frame = find_frame(scene, height=height, standing=dry)
+    # Its own numbers, so that the backdrop stays the same if there are other things in it.
+    arranging = Random(random.random())  # noqa: S311 - arranges pictures
     groups = group(things)
-    placed = place(groups, frame, width=width, height=height, random=random)
+    placed = place(groups, frame, width=width, height=height, random=arranging)
     if kept is not None:
         placed = keep_places(placed, groups, kept, frame, width=width, height=height)
+    layout = Layout(
+        things=tuple(things),
+        scene=complete,
+        dry=dry,
+        spots=spots_of(placed, width, height),
+        room=kept and kept.room,
+        focus=kept.focus if kept is not None else 0,
+    )
+    if layout.room is None and scene.has(*INDOORS):
+        furnished = len(placed) > _ROOMY or any(map(_is_furniture, things))
+        boxes = tuple(one.fraction_of(width, height) for one in placed)
+        layout = replace(layout, room=Room(furnished=furnished, taken=boxes))
+    room = layout.room or Room()
+    draw_backdrop(
+        canvas,
+        scene,
+        orb=_has_orb(scene, infos),
+        standing=dry,
+        taken=[(a * width, b * height, c * width, d * height) for a, b, c, d in room.taken],
+        furnished=room.furnished,
+    )
     drawings: dict[str, Asset] = {}
     for one in sorted(placed, key=lambda one: (one.grounded, one.y)):
         _draw(canvas, one, drawings, texts=parsed.texts)
         if one.wet:
             _draw_foam(canvas, one)
     draw_foreground(canvas, scene)
-    if parsed.style in styles.INKS:
-        drawings = {name: styles.as_lines(one, parsed.style) for name, one in drawings.items()}
-    elif parsed.style in styles.MATRICES:
-        matrix = f'<feColorMatrix type="matrix" values="{styles.MATRICES[parsed.style]}"/>'
+    drawings = _styled(canvas, drawings, parsed.style)
+    return Composition(canvas.document(), scene, layout, drawings)
+
+
+def _styled(canvas: Canvas, drawings: dict[str, Asset], style: str) -> dict[str, Asset]:
+    """The drawings in the style of a prompt; a filter changes the colours of the whole canvas."""
+    if style in styles.INKS:
+        return {name: styles.as_lines(one, style) for name, one in drawings.items()}
+    if style in styles.MATRICES:
+        matrix = f'<feColorMatrix type="matrix" values="{styles.MATRICES[style]}"/>'
         grading = canvas.define(
             f'<filter id="{{id}}" x="0" y="0" width="1" height="1">{matrix}</filter>'
         )
         canvas.shapes = [f'<g filter="{grading}">{"".join(canvas.shapes)}</g>']
-    layout = Layout(
-        things=tuple(things),
-        scene=complete,
-        dry=dry,
-        spots=spots_of(placed, width, height),
-        focus=kept.focus if kept is not None else 0,
-    )
-    return Composition(canvas.document(), scene, layout, drawings)
+    return drawings
+
+
+def _is_furniture(thing: Subject) -> bool:
+    return thing.asset in _TABLES or figures.stands_behind(assets.info(thing.asset))
 
 
 def _has_orb(scene: Scene, infos: list[AssetInfo]) -> bool:
@@ -127,7 +155,9 @@ def _with_table(things: list[Subject], scene: Scene, *, may_add: bool) -> list[S
     loose = [
         place
         for place, thing in enumerate(things)
-        if (thing.relation is None or thing.relation.kind == "between")
+        if thing.relation is None
+        and not thing.depth
+        and thing.position not in ("left", "right")
         and figures.is_tabletop(assets.info(thing.asset))
     ]
     tables = [place for place, thing in enumerate(things) if thing.asset in _TABLES]

@@ -1,147 +1,9 @@
-"""A picture -> its size, where it belongs (air, water, table), and where it carries another.
-
-A size is the edge of the picture's square as a fraction of the canvas's shorter side, before a
-group is scaled to fit. Sizes follow the real order of things (mouse, cat, person, horse, house),
-but differ much less, so that everything stays visible.
-"""
+"""A picture -> where it belongs (air, water, table), and where it carries another."""
 
 from __future__ import annotations
 
 from limner.illustrator.assets import AssetInfo
 from limner.illustrator.words import word_set
-
-_DEFAULT_SIZE = 0.28
-_GROUP_SIZES = {
-    "animal-amphibian": 0.26,
-    "animal-bird": 0.3,
-    "animal-bug": 0.17,
-    "animal-mammal": 0.42,
-    "animal-marine": 0.3,
-    "animal-reptile": 0.38,
-    "drink": 0.2,
-    "face-costume": 0.36,
-    "food-asian": 0.2,
-    "food-fruit": 0.17,
-    "food-prepared": 0.2,
-    "food-sweet": 0.2,
-    "food-vegetable": 0.18,
-    "household": 0.42,
-    "person": 0.36,
-    "person-activity": 0.5,
-    "person-fantasy": 0.44,
-    "person-role": 0.44,
-    "person-sport": 0.46,
-    "place-building": 0.74,
-    "place-geographic": 0.66,
-    "place-other": 0.62,
-    "place-religious": 0.72,
-    "plant-flower": 0.24,
-    "plant-other": 0.28,
-    "transport-air": 0.34,
-    "transport-ground": 0.5,
-    "transport-water": 0.46,
-}
-_SIZES = {
-    "astronaut": 0.42,
-    "automobile": 0.5,
-    "baby": 0.26,
-    "baby-chick": 0.16,
-    "basket": 0.3,
-    "bat": 0.2,
-    "bathtub": 0.5,
-    "bear-sitting": 0.5,
-    "bed": 0.58,
-    "bicycle": 0.46,
-    "bird": 0.2,
-    "bison": 0.54,
-    "bookshelf": 0.66,
-    "boy-standing": 0.4,
-    "bus": 0.62,
-    "cactus": 0.42,
-    "castle": 0.86,
-    "cat": 0.34,
-    "black-cat": 0.34,
-    "child-standing": 0.38,
-    "chipmunk": 0.22,
-    "christmas-tree": 0.66,
-    "circus-tent": 0.8,
-    "couch-and-lamp": 0.6,
-    "cow": 0.52,
-    "deciduous-tree": 0.8,
-    "dog": 0.38,
-    "door": 0.58,
-    "dragon": 0.62,
-    "elephant": 0.72,
-    "evergreen-tree": 0.74,
-    "feather": 0.14,
-    "ferris-wheel": 0.86,
-    "giraffe": 0.74,
-    "girl-standing": 0.4,
-    "hamster-sitting": 0.24,
-    "hatching-chick": 0.2,
-    "hedgehog": 0.22,
-    "helicopter": 0.42,
-    "horse": 0.56,
-    "hot-air-balloon": 0.46,
-    "house": 0.68,
-    "kick-scooter": 0.36,
-    "lion-sitting": 0.48,
-    "locomotive": 0.6,
-    "mouse": 0.2,
-    "mushroom": 0.18,
-    "ox": 0.54,
-    "palm-tree": 0.74,
-    "parrot": 0.24,
-    "penguin": 0.34,
-    "pig": 0.38,
-    "polar-bear-sitting": 0.5,
-    "rabbit": 0.26,
-    "rainbow-arch": 0.9,
-    "rat": 0.2,
-    "rhinoceros": 0.58,
-    "robot-standing": 0.46,
-    "rocket": 0.48,
-    "sauropod": 0.72,
-    "seedling": 0.18,
-    "ship": 0.56,
-    "passenger-ship": 0.58,
-    "signboard": 0.4,
-    "skateboard": 0.26,
-    "snowman": 0.48,
-    "snowman-without-snow": 0.48,
-    "street-lamp": 0.66,
-    "t-rex": 0.66,
-    "table": 0.58,
-    "tiger": 0.46,
-    "tractor": 0.62,
-    "soccer-ball": 0.14,
-    "tennis": 0.24,
-    "lighthouse": 0.86,
-    "stone-bridge": 0.9,
-    "double-decker-bus": 0.66,
-    "taxi": 0.44,
-    "rug": 0.5,
-    "fireplace": 0.62,
-    "floor-lamp": 0.56,
-    "fence": 0.42,
-    "bamboo": 0.66,
-    "cheese-wheel": 0.3,
-    "knight": 0.5,
-    "laid-table": 0.9,
-    "drum": 0.24,
-    "coral": 0.3,
-    "fish": 0.16,
-    "tropical-fish": 0.16,
-    "school": 0.8,
-    "hospital": 0.84,
-    "window": 0.34,
-    "puzzle-piece": 0.26,
-    "toothbrush": 0.16,
-    "unicorn": 0.44,
-    "whale": 0.6,
-    "spouting-whale": 0.54,
-    "zebra": 0.54,
-}
 
 _IN_THE_AIR = word_set(
     """
@@ -212,6 +74,29 @@ SURFACES = {
     "elephant": (0.16, 0.6),
     "castle": (0.3, 0.5),
 }
+_FLAT = word_set("rug bed desert-island skateboard sled table laid-table stone-bridge")
+# Where the mouth of a picture is, if not where most have it.
+MOUTHS = {
+    "giraffe": (0.04, 0.2),
+    "horse": (0.05, 0.3),
+    "cow": (0.05, 0.42),
+    "elephant": (0.08, 0.55),
+    "rabbit": (0.08, 0.4),
+    "monkey": (0.32, 0.42),
+    "mouse": (0.05, 0.6),
+    "camel": (0.05, 0.3),
+}
+# Where a picture holds a thing, if not where most do.
+HANDS = {
+    "monkey": (0.1, 0.98),
+    "chipmunk": (0.2, 0.75),
+    "bear-sitting": (0.82, 0.85),
+    "koala-sitting": (0.82, 0.85),
+    "panda-sitting": (0.82, 0.85),
+    "octopus": (0.92, 0.8),
+    "gorilla": (0.12, 0.98),
+    "kangaroo": (0.2, 0.62),
+}
 # Things on which a person sits.
 SEATS = word_set("bench chair couch-and-lamp bed rock wood sled seat")
 _MOUNT_SURFACE = (0.34, 0.6)
@@ -238,6 +123,13 @@ _IN_THE_BACK = word_set(
 HATS = word_set(
     "top-hat womans-hat billed-cap crown graduation-cap military-helmet rescue-workers-helmet"
 )
+_WORN = word_set("scarf necktie backpack headphone")
+_HELD_GROUPS = word_set(
+    """
+    award-medal book-paper drink food-asian food-fruit food-prepared food-sweet food-vegetable
+    light-video mail money music musical-instrument phone plant-flower tool writing
+    """
+)
 EYEWEAR = frozenset({"glasses", "sunglasses", "goggles"})
 HELD_HIGH = frozenset({"balloon", "kite", "umbrella", "white-flag", "black-flag", "parachute"})
 WIELDED = word_set("tennis dagger hammer axe magic-wand pick bow-and-arrow")
@@ -250,11 +142,6 @@ CONTAINERS = word_set(
     flying-saucer small-airplane helicopter tractor delivery-truck potted-plant sled
     """
 )
-
-
-def size(info: AssetInfo) -> float:
-    """The edge of a picture's square as a fraction of the canvas's shorter side."""
-    return _SIZES.get(info.name, _GROUP_SIZES.get(info.group, _DEFAULT_SIZE))
 
 
 def carries_all(info: AssetInfo) -> bool:
@@ -308,6 +195,37 @@ def surface(info: AssetInfo) -> tuple[float, float]:
     if info.name in SURFACES:
         return SURFACES[info.name]
     return _MOUNT_SURFACE if info.group == "animal-mammal" else _PLAIN_SURFACE
+
+
+def is_alive(info: AssetInfo) -> bool:
+    """Whether a picture shows a person or an animal, who can hold and wear things."""
+    return info.group.startswith(("person", "animal")) or info.group in ("cat-face", "monkey-face")
+
+
+def is_worn(info: AssetInfo) -> bool:
+    """Whether a thing is usually worn: a hat, glasses, a scarf."""
+    return info.name in HATS | EYEWEAR | _WORN
+
+
+def can_be_held(info: AssetInfo) -> bool:
+    """Whether a person or an animal with this thing holds it."""
+    return info.name in HELD_HIGH | WIELDED | READABLE or (
+        info.group in _HELD_GROUPS and not is_worn(info)
+    )
+
+
+def is_flat(info: AssetInfo) -> bool:
+    """Whether a thing is low, so that what lies on it may be much taller."""
+    return info.name in _FLAT
+
+
+def mouth(info: AssetInfo) -> tuple[float, float]:
+    """Where a picture's mouth is: fractions of its drawn width and height."""
+    if info.name in MOUTHS:
+        return MOUTHS[info.name]
+    if info.name.endswith("-sitting"):
+        return 0.5, 0.42
+    return (0.06, 0.38) if looks_left(info) else (0.5, 0.5)
 
 
 def carries_astride(info: AssetInfo) -> bool:

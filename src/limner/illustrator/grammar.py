@@ -6,11 +6,14 @@ A word that is in none of them and names no picture is reported as unmatched.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from limner.illustrator.words import word_set
 
 MAX_COUNT = 12
+Position = Literal["", "left", "middle", "right"]
+Depth = Literal["", "far", "near"]
 
 NUMBERS = {
     "two": 2,
@@ -117,6 +120,9 @@ RELATIONS = {
     "upon": "on",
     "onto": "on",
     "on the shoulder of": "shoulder",
+    "on the roof of": "on",
+    "on the back of": "riding",
+    "at the top of": "on",
     "sitting on": "on",
     "sits on": "on",
     "sleeping on": "on",
@@ -144,6 +150,12 @@ RELATIONS = {
     "in front of": "front",
     "before": "front",
     "between": "between",
+    "to the left of": "left of",
+    "on the left of": "left of",
+    "left of": "left of",
+    "to the right of": "right of",
+    "on the right of": "right of",
+    "right of": "right of",
     "beside": "beside",
     "next to": "beside",
     "near": "beside",
@@ -154,7 +166,7 @@ RELATIONS = {
     "carrying": "holding",
     "reading": "holding",
     "reads": "holding",
-    "eating": "holding",
+    "eating": "eating",
     "planting": "holding",
     "flying a": "holding",
     "hitting": "playing",
@@ -165,8 +177,8 @@ RELATIONS = {
     "talking to": "facing",
     "crossing": "on",
     "leaning against": "beside",
-    "eats": "holding",
-    "drinking": "holding",
+    "eats": "eating",
+    "drinking": "eating",
     "playing": "playing",
     "playing with": "playing",
     "plays with": "playing",
@@ -174,6 +186,37 @@ RELATIONS = {
     "using": "holding",
     "wearing": "wearing",
     "wears": "wearing",
+}
+
+# Phrase -> the side and the depth of the thing before it, or after it.
+POSITIONS: Mapping[str, tuple[Position, Depth]] = {
+    **dict.fromkeys(
+        ("on the left", "on the left side", "to the left", "at left", "on left", "at the left"),
+        ("left", ""),
+    ),
+    **dict.fromkeys(
+        ("on the right", "on the right side", "to the right", "at right", "on right"),
+        ("right", ""),
+    ),
+    **dict.fromkeys(
+        ("in the middle", "in the center", "in the centre", "at the center", "at the centre"),
+        ("middle", ""),
+    ),
+    "in the corner": ("right", ""),
+    "in the left corner": ("left", ""),
+    "in the right corner": ("right", ""),
+    **dict.fromkeys(
+        (
+            "in the background",
+            "in the distance",
+            "far away",
+            "on the horizon",
+            "at the back",
+            "in the back",
+        ),
+        ("", "far"),
+    ),
+    **dict.fromkeys(("in the foreground", "up close", "at the front", "in front"), ("", "near")),
 }
 
 NEGATIONS = frozenset({"no", "without", "not"})

@@ -7,12 +7,14 @@ y = 0 is the ground under it; up is negative, as in SVG.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from limner.illustrator import assets, figures, people
+from limner.illustrator import assets, figures, people, sizes
 from limner.illustrator.attachments import Part, Slot, attach
+from limner.illustrator.grammar import Depth, Position
 from limner.illustrator.parsed_prompt import Relation, Subject
 from limner.illustrator.people import Person
 from limner.illustrator.person_art import draw_person
@@ -28,6 +30,8 @@ class Group(msgspec.Struct, frozen=True):
 
     parts: tuple[Part, ...]
     aloft: bool = False
+    position: Position = ""
+    depth: Depth = ""
     thing: int = 0
     nth: int = 0
     is_mirrored: bool = False
@@ -61,29 +65,38 @@ def group(things: Sequence[Subject]) -> list[Group]:
     counts = _fair_counts(things)
     groups: list[Group] = []
     for place in _roots(things):
-        aloft = _is_aloft(things[place])
+        thing = things[place]
+        empty = Group((), _is_aloft(thing), thing.position, thing.depth)
         copies = [
-            Group((_stand(things, place, nth=nth),), aloft=aloft, thing=place, nth=nth)
+            replace(empty, parts=(_stand(things, place, nth=nth),), thing=place, nth=nth)
             for nth in range(counts[place])
         ]
         groups += _with_attached(copies, things, place, counts)
     return groups
 
 
+T = TypeVar("T")
+
+
+def order_by_position(items: Sequence[T], positions: Sequence[Position]) -> list[T]:
+    """Things from left to right; what is between others is in the middle."""
+    at = {
+        side: [one for one, position in zip(items, positions, strict=True) if position == side]
+        for side in ("left", "middle", "right", "")
+    }
+    rest = at[""]
+    half = -(-len(rest) // 2)
+    return [*at["left"], *rest[:half], *at["middle"], *rest[half:], *at["right"]]
+
+
 def _roots(things: Sequence[Subject]) -> list[int]:
-    places = [place for place in range(len(things)) if _effective_relation(things, place) is None]
-    for place in list(places):
-        relation = things[place].relation
-        if relation is not None and relation.kind == "between" and place + 1 in places:
-            places.remove(place)
-            places.insert(places.index(place + 1) + 1, place)
-    return places
+    return [place for place in range(len(things)) if _effective_relation(things, place) is None]
 
 
 def _effective_relation(things: Sequence[Subject], place: int) -> Relation | None:
     """The relation that attaches a thing to another; None if it has its own place."""
     relation = things[place].relation
-    if relation is None or relation.kind == "between":
+    if relation is None:
         return None
     parent = assets.info(things[relation.to].asset)
     # The sun and clouds are above everything anyway.
@@ -112,7 +125,7 @@ def _fair_counts(things: Sequence[Subject]) -> list[int]:
 def _stand(things: Sequence[Subject], place: int, *, nth: int = 0) -> Part:
     thing = things[place]
     info, figure = assets.info(thing.asset), None
-    size = figures.size(info) * thing.scale
+    size = sizes.size(info) * thing.scale
     if thing.person is not None:
         person = _posed(things, place, thing.person)
         figure = draw_person(people.vary(person, nth))
@@ -155,7 +168,8 @@ def _with_attached(
     for tied, kind in _attached_to(things, place):
         kinds.setdefault(kind, []).extend([tied] * counts[tied])
     hung: list[list[Part]] = [[] for _ in copies]
-    for kind, all_tied in kinds.items():
+    for kind, tied_in_order in kinds.items():
+        all_tied = order_by_position(tied_in_order, [things[at].position for at in tied_in_order])
         share = -(-len(all_tied) // len(copies))
         for number, tied in enumerate(all_tied):
             target = number % len(copies)

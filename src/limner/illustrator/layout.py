@@ -15,10 +15,9 @@ from limner.illustrator.backdrop import BackdropFrame
 from limner.illustrator.grammar import MAX_COUNT
 from limner.illustrator.groups import Group
 from limner.illustrator.parsed_prompt import Subject
-from limner.illustrator.placement import Placed
+from limner.illustrator.placement import Box, Placed
 from limner.illustrator.scenes import HOURS, PLACES, WEATHERS, Scene
 
-Box = tuple[float, float, float, float]
 Fraction = Annotated[float, Meta(ge=-4, le=4)]
 Wish = tuple[float | None, float | None]
 
@@ -42,6 +41,13 @@ class Spot(msgspec.Struct, frozen=True, array_like=True):
     wet: bool = False
 
 
+class Room(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What decided where a room has its window and furniture: the boxes of the first things."""
+
+    furnished: bool = False
+    taken: tuple[tuple[Fraction, Fraction, Fraction, Fraction], ...] = ()
+
+
 class Layout(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The things of a drawing, its scene with nothing left open, and where everything is.
 
@@ -54,6 +60,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     scene: Scene
     dry: bool = False
     spots: tuple[Spot, ...] = ()
+    room: Room | None = None
     wishes: Mapping[int, Wish] | None = None
     focus: int = 0
 
@@ -178,12 +185,12 @@ class _Room(msgspec.Struct, frozen=True, kw_only=True):
         self, one: Placed, others: Sequence[Placed], *, zoom: float | None, shrinks: int
     ) -> Placed:
         """The place that covers the least of the others; smaller if there is no room."""
-        boxes = [_box(other) for other in others]
+        boxes = [other.box for other in others]
         best = one = one if zoom is None else replace(one, scale=zoom)
         for _ in range(shrinks + 1):
             choices = [self._inside(choice) for choice in self._choices(one)]
             best = min(choices, key=lambda choice: _covered(choice, boxes, near=one.x))
-            if _covered(best, boxes, near=best.x) <= _CROWDED * _area(_box(best)):
+            if _covered(best, boxes, near=best.x) <= _CROWDED * _area(best.box):
                 break
             one = replace(one, scale=one.scale * _SHRINK)
         return best
@@ -197,7 +204,7 @@ class _Room(msgspec.Struct, frozen=True, kw_only=True):
 
     def _inside(self, one: Placed) -> Placed:
         """Moved so far that all of it is on the canvas, if it fits."""
-        left, top, right, bottom = _box(one)
+        left, top, right, bottom = one.box
         across = _shift(left, right, self.width)
         down = _shift(top, bottom, self.height)
         return replace(one, x=one.x + across, y=one.y + down)
@@ -210,7 +217,7 @@ class _Room(msgspec.Struct, frozen=True, kw_only=True):
                 moved.append(one)
                 continue
             across, down = wishes[one.group.thing]
-            copies = [_box(other) for other in placed if other.group.thing == one.group.thing]
+            copies = [other.box for other in placed if other.group.thing == one.group.thing]
             x = sum((box[0] + box[2]) / 2 for box in copies) / len(copies)
             y = sum((box[1] + box[3]) / 2 for box in copies) / len(copies)
             shifted = replace(
@@ -225,23 +232,13 @@ class _Room(msgspec.Struct, frozen=True, kw_only=True):
         return moved
 
 
-def _box(one: Placed) -> Box:
-    left, top, right, bottom = one.group.bounds
-    return (
-        one.x + left * one.scale,
-        one.y + top * one.scale,
-        one.x + right * one.scale,
-        one.y + bottom * one.scale,
-    )
-
-
 def _area(box: Box) -> float:
     return max(box[2] - box[0], 0) * max(box[3] - box[1], 0)
 
 
 def _covered(one: Placed, boxes: Sequence[Box], *, near: float) -> float:
     """The area that a group shares with others; of equal choices, the nearest wins."""
-    box = _box(one)
+    box = one.box
     shared = sum(
         _area(
             (

@@ -6,6 +6,7 @@ from typing import Literal, get_args
 
 import msgspec
 
+from limner.illustrator.grammar import Depth, Position
 from limner.illustrator.people import Person
 from limner.illustrator.scenes import Scene
 
@@ -29,6 +30,8 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     relation: Relation | None = None
     person: Person | None = None
     parts: tuple[tuple[str, str], ...] = ()
+    position: Position = ""
+    depth: Depth = ""
 
 
 State = Literal["drawn", "approximated", "left out"]

@@ -12,12 +12,20 @@ from msgspec.structs import replace
 from limner.illustrator import figures
 from limner.illustrator.attachments import Part
 from limner.illustrator.backdrop import BackdropFrame
-from limner.illustrator.groups import Group
+from limner.illustrator.groups import Group, order_by_position
 
 _MAX_ZOOM = 1.45
 _FILLED = 0.46
+# The most of the height that the tallest thing takes, so that the scene can be seen around it.
+_FOCUS = 0.6
 _ROW_OF = 4
 _MARGIN = 0.05
+# Depth -> where on the ground its row stands, 0 is the far edge, and how large things are there.
+_DEPTHS = {"far": (-0.12, 0.5), "back": (0.1, 1.0), "front": (0.9, 1.0), "near": (1.05, 1.25)}
+_ONLY_ROW = 0.5
+_TRIES = 70
+
+Box = tuple[float, float, float, float]
 
 
 class Placed(msgspec.Struct, frozen=True):
@@ -46,6 +54,22 @@ class Placed(msgspec.Struct, frozen=True):
             for part in ordered
         ]
 
+    @property
+    def box(self) -> Box:
+        """The smallest box around it, in pixels."""
+        left, top, right, bottom = self.group.bounds
+        return (
+            self.x + left * self.scale,
+            self.y + top * self.scale,
+            self.x + right * self.scale,
+            self.y + bottom * self.scale,
+        )
+
+    def fraction_of(self, width: int, height: int) -> Box:
+        """Its box in parts of the canvas."""
+        left, top, right, bottom = self.box
+        return left / width, top / height, right / width, bottom / height
+
 
 def place(
     groups: Sequence[Group], frame: BackdropFrame, *, width: int, height: int, random: Random
@@ -56,11 +80,11 @@ def place(
         low = [one for one in groups if figures.lies_on_seabed(one.parts[0].info)]
         floating = [one for one in groups if one not in low]
         if not low or not floating or frame.ground[0] < 0.85 * height:
-            return field.afloat(groups, frame)
+            return field.scatter(groups, frame.air)
         # Things on the ground must not hide what swims.
-        water, seabed = replace(field, width=width * 0.7), replace(field, left=width * 0.7)
-        seabed = replace(seabed, width=width * 0.3)
-        return water.afloat(floating, frame) + seabed.in_rows(low, *frame.ground)
+        water, seabed = replace(field, width=width * 0.75), replace(field, left=width * 0.72)
+        seabed = replace(seabed, width=width * 0.28)
+        return water.scatter(floating, frame.air) + seabed.in_rows(low, *frame.ground)
     flying = [group for group in groups if group.aloft]
     grounded = [group for group in groups if not group.aloft]
     swimming = [group for group in grounded if frame.water and _swims(group)]
@@ -98,38 +122,87 @@ class _Field(msgspec.Struct, frozen=True, kw_only=True):
         if not groups:
             return []
         rows = self._rows(groups)
-        zoom = min(self._zoom(row, head_room=far) for row in rows)
-        if len(rows) > 1:
-            zoom = min(zoom, _zoom_to_show(rows[1], rows[0], gap=(near - far) * 0.8))
+        only = len(rows) == 1
+        zoom = min(self._zoom(row, head_room=far) / _DEPTHS[depth][1] for depth, row in rows)
+        kinds = dict(rows)
+        if "back" in kinds and "front" in kinds:
+            gap = (near - far) * 0.8
+            zoom = min(zoom, _zoom_to_show(kinds["front"], kinds["back"], gap=gap))
         placed: list[Placed] = []
-        for number, row in enumerate(rows):
-            depth = 0.5 if len(rows) == 1 else (0.1, 0.9)[number]
-            line = far + (near - far) * depth
-            placed += self._side_by_side(row, zoom, line, play=(near - far) * 0.16)
+        for depth, row in rows:
+            down, larger = _DEPTHS[depth]
+            line = far + (near - far) * (_ONLY_ROW if only and depth == "front" else down)
+            # A thing in front stands beside the middle, so that it does not hide what is behind.
+            aside = 0.0 if only else {"back": -0.5, "front": 0.5}.get(depth, 0.0)
+            play = (near - far) * (0.16 if depth in ("back", "front") else 0.03)
+            placed += self._side_by_side(row, zoom * larger, line, play=play, aside=aside)
         return placed
 
-    def afloat(self, groups: Sequence[Group], frame: BackdropFrame) -> list[Placed]:
-        """Side by side, at different heights."""
+    def scatter(self, groups: Sequence[Group], span: tuple[float, float]) -> list[Placed]:
+        """Spread over an area so that nothing overlaps; several of a kind stay together."""
         if not groups:
             return []
-        top, bottom = frame.air
-        zoom = self._zoom(groups, head_room=(bottom - top) * 0.8)
-        middle = (top + bottom) / 2
-        rows = self._side_by_side(groups, zoom, middle, play=0)
-        moved: list[Placed] = []
-        for number, one in enumerate(rows):
-            upper, lower = one.group.bounds[1], one.group.bounds[3]
-            centre = -(upper + lower) / 2 * one.scale
-            swing = (bottom - top) * 0.12 * (1 if number % 2 else -1) * (len(rows) > 1)
-            y = middle + centre + swing * self.random.uniform(0.5, 1)
-            moved.append(replace(one, y=y, grounded=False))
-        return moved
+        top, bottom = span
+        zoom = self._zoom(groups[:1], head_room=(bottom - top) * 0.85)
+        order = sorted(range(len(groups)), key=lambda at: -_area(groups[at]))
+        while zoom > self.unit * 0.1:
+            found = self._spread(groups, order, zoom, span)
+            if found is not None:
+                return [found[at] for at in range(len(groups))]
+            zoom *= 0.93
+        return self._side_by_side(groups, zoom, (top + bottom) / 2, play=0, aside=0.0)
+
+    def _spread(
+        self,
+        groups: Sequence[Group],
+        order: Sequence[int],
+        zoom: float,
+        span: tuple[float, float],
+    ) -> dict[int, Placed] | None:
+        """A place for each group at this zoom; None if there is no room."""
+        made: dict[int, Placed] = {}
+        for at in order:
+            group = groups[at]
+            options = [
+                one
+                for one in (
+                    self._somewhere(group, zoom, span, alone=len(groups) == 1)
+                    for _ in range(_TRIES)
+                )
+                if one is not None
+                and not any(_overlap(one.box, other.box) for other in made.values())
+            ]
+            if not options:
+                return None
+            family = [one for one in made.values() if _kind(one.group) == _kind(group)]
+            others = [one for one in made.values() if _kind(one.group) != _kind(group)]
+            made[at] = max(options, key=lambda one: _score(one, family, others, self))
+        return made
+
+    def _somewhere(
+        self, group: Group, zoom: float, span: tuple[float, float], *, alone: bool
+    ) -> Placed | None:
+        left, upper, right, lower = group.bounds
+        wide, tall = (right - left) * zoom, (lower - upper) * zoom
+        free_x = self.width * (1 - 2 * _MARGIN) - wide
+        free_y = span[1] - span[0] - tall
+        if free_x < 0 or free_y < 0:
+            return None
+        across = 0.5 if alone else self.random.random()
+        across = {"left": across * 0.3, "right": 0.7 + across * 0.3}.get(group.position, across)
+        down = 0.5 if alone else self.random.random()
+        x = self.left + self.width * _MARGIN + free_x * across
+        y = span[0] + free_y * down
+        turned = x + wide / 2 < self.left + self.width * 0.4 and not alone
+        one = group.mirrored() if turned else group
+        return Placed(one, zoom, x - one.bounds[0] * zoom, y - upper * zoom)
 
     def in_air(self, groups: Sequence[Group], frame: BackdropFrame, *, alone: bool) -> list[Placed]:
         """Spread over the sky, away from the middle if other groups stand below."""
         top, bottom = frame.air
         placed: list[Placed] = []
-        for number, group in enumerate(groups):
+        ordered = order_by_position(groups, [one.position for one in groups])
+        for number, group in enumerate(ordered):
             left, upper, right, lower = group.bounds
             tall, wide = lower - upper, right - left
             room = (bottom - top) * (1.25 if alone else 0.85)
@@ -141,6 +214,8 @@ class _Field(msgspec.Struct, frozen=True, kw_only=True):
             slot = (number + 0.5) / len(groups)
             if len(groups) == 1 and not alone:
                 slot = self.random.choice((0.2, 0.78))
+            if len(groups) == 1:
+                slot = {"left": 0.2, "right": 0.8, "middle": 0.5}.get(group.position, slot)
             half = min(wide * scale / 2, self.width / 2)
             x = self.width * (slot + self.random.uniform(-0.03, 0.03))
             x = min(max(x, half), self.width - half)
@@ -154,22 +229,26 @@ class _Field(msgspec.Struct, frozen=True, kw_only=True):
         gaps = 0.04 * (len(row) + 1)
         tall = max(group.bounds[3] - group.bounds[1] for group in row)
         across = self.width * (1 - 2 * _MARGIN) / (wide + gaps)
-        up = max(head_room * 0.92, self.unit * 0.2) / max(tall, 0.01)
+        up = max(min(head_room * 0.92, _FOCUS * self.height), self.unit * 0.2) / max(tall, 0.01)
         # Small things that are alone in a picture fill a large part of it.
         largest = self.unit * max(_MAX_ZOOM, _FILLED / max(tall, 0.01))
         return min(largest, across, up)
 
     def _side_by_side(
-        self, row: Sequence[Group], zoom: float, line: float, *, play: float
+        self, row: Sequence[Group], zoom: float, line: float, *, play: float, aside: float
     ) -> list[Placed]:
-        widths = [(group.bounds[2] - group.bounds[0]) * zoom for group in row]
+        ordered = order_by_position(row, [one.position for one in row])
+        widths = [(group.bounds[2] - group.bounds[0]) * zoom for group in ordered]
         free = self.width * (1 - 2 * _MARGIN) - sum(widths)
         # The gap between two things is never much wider than the things.
         gap = min(free / (len(row) + 1), max(widths) * 0.45)
-        x = self.left + (self.width - sum(widths) - gap * (len(row) - 1)) / 2
+        slack = max(free - gap * (len(row) - 1), 0)
+        x = self.left + self.width * _MARGIN + slack * (0.5 + aside * 0.4)
         placed: list[Placed] = []
-        for group, wide in zip(row, widths, strict=True):
-            middle = x + wide / 2
+        for group, wide in zip(ordered, widths, strict=True):
+            # Things at the left and right keep to their side, and the others to the middle.
+            shift = {"left": -0.5, "right": 0.5}.get(group.position, 0.0) * slack * 0.9
+            middle = x + wide / 2 + shift
             turned = middle < self.left + self.width * 0.46 and len(row) > 1
             one = group.mirrored() if turned else group
             left, _, right, _ = one.bounds
@@ -180,18 +259,62 @@ class _Field(msgspec.Struct, frozen=True, kw_only=True):
             x += wide + gap
         return placed
 
-    def _rows(self, groups: Sequence[Group]) -> list[list[Group]]:
-        """One row; or buildings, trees and furniture behind the rest; or the taller half behind."""
+    def _rows(self, groups: Sequence[Group]) -> list[tuple[str, list[Group]]]:
+        """Rows from back to front: as the prompt says, or buildings, trees and furniture behind."""
+        placed = [group for group in groups if group.depth]
+        free = [group for group in groups if not group.depth]
+        rows = [
+            ("far", [group for group in placed if group.depth == "far"]),
+            *self._free_rows(free),
+            ("near", [group for group in placed if group.depth == "near"]),
+        ]
+        return [(depth, row) for depth, row in rows if row]
+
+    def _free_rows(self, groups: Sequence[Group]) -> list[tuple[str, list[Group]]]:
         back = [group for group in groups if figures.stands_behind(group.parts[0].info)]
         front = [group for group in groups if group not in back]
         if back and front and _taller(back, front):
-            return [back, front]
+            return [("back", back), ("front", front)]
         wide = sum(group.bounds[2] - group.bounds[0] for group in groups) * self.unit
         if len(groups) < _ROW_OF or wide < 1.1 * self.width:
-            return [list(groups)]
+            return [("front", list(groups))]
         by_height = sorted(groups, key=lambda group: group.bounds[1])
         half = len(groups) // 2
-        return [by_height[:half], by_height[half:]]
+        return [("back", by_height[:half]), ("front", by_height[half:])]
+
+
+def _kind(group: Group) -> str:
+    return group.parts[0].info.name
+
+
+def _area(group: Group) -> float:
+    left, top, right, bottom = group.bounds
+    return (right - left) * (bottom - top)
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    apart = 0.04 * min(one[2] - one[0], other[2] - other[0])
+    return (
+        one[0] < other[2] + apart
+        and other[0] < one[2] + apart
+        and one[1] < other[3] + apart
+        and other[1] < one[3] + apart
+    )
+
+
+def _middle(box: Box) -> tuple[float, float]:
+    return (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+
+
+def _score(one: Placed, family: list[Placed], others: list[Placed], field: _Field) -> float:
+    """How good a place is: near to its kind, or near to the middle if it is the first."""
+    here = _middle(one.box)
+    if family:
+        return -math.fsum(math.dist(here, _middle(other.box)) for other in family)
+    if others:
+        return min(math.dist(here, _middle(other.box)) for other in others)
+    target = field.left + field.width * 0.4
+    return -abs(here[0] - target)
 
 
 def _taller(back: Sequence[Group], front: Sequence[Group]) -> bool:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from limner.illustrator import assets, grammar, people, scenes, styles, vocabulary
+from limner.illustrator.grammar import Depth, Position
 from limner.illustrator.palette import PARTS
 from limner.illustrator.parsed_prompt import ParsedPrompt, Relation, State, Subject, WordUse
 from limner.illustrator.people import PEOPLE, Person
@@ -18,6 +19,7 @@ from limner.illustrator.thing_list import LOOSE_RELATIONS, ThingList
 from limner.illustrator.words import singular, split
 
 _PLAIN_WORDS = frozenset({"plain", "simple", "blank", "solid"})
+_BOTH = frozenset({"them", "both"})
 _BACKGROUND_WORDS = frozenset({"background", "backdrop"})
 
 
@@ -83,6 +85,13 @@ def _longest() -> int:
     return max(longest_scene, vocabulary.longest_phrase())
 
 
+class Placing(msgspec.Struct, frozen=True):
+    """Where in the picture a thing is, if the prompt says so."""
+
+    position: Position = ""
+    depth: Depth = ""
+
+
 class _Parser(msgspec.Struct):
     """Walks over the words once, and always takes the longest known phrase."""
 
@@ -106,6 +115,12 @@ class _Parser(msgspec.Struct):
     # What the next person looks like, and the words that say so.
     look: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
     look_words: list[str] = msgspec.field(default_factory=list[str])
+    # Whether the picture shows the verb of the relation, and where the last scene word ended.
+    verb_shown: bool = False
+    scene_end: int = -1
+    # The place of the next thing, and the words that say so.
+    placing: Placing | None = None
+    placing_words: str = ""
     # Numbers, colours and sizes before their noun.
     modifiers: list[str] = msgspec.field(default_factory=list[str])
 
@@ -117,6 +132,9 @@ class _Parser(msgspec.Struct):
         if self.relation == "on" and self.words[-1] == "top" and len(self.things.items) > 1:
             # "a sign with a bird on top"
             self.things.change_last(relation=Relation("on", 0))
+        self._settle_verb("left out")
+        if self.placing is not None:
+            self._note(self.placing_words, "left out")
 
     def scene(self) -> Scene:
         """The scene, as far as the prompt names it."""
@@ -139,18 +157,12 @@ class _Parser(msgspec.Struct):
                 self._note(text, "left out")
             elif text in grammar.RELATIONS:
                 self._drop_modifiers()
+                self._settle_verb("left out")
                 self.relation, self.relation_words = grammar.RELATIONS[text], text
-                if phrase[0] == "sleeping":
-                    self._sleep(text)
-                elif (
-                    phrase[0] in grammar.ALOFT_WORDS
-                    and self.relation == "above"
-                    and self.things.items
-                ):
-                    self.things.change_last(aloft=True)
+                self._show_verb(phrase[0], text)
             elif text in grammar.OTHER_THINGS:
                 self._miss(text)
-            elif self._take_look(text) or self._take_part(text):
+            elif self._take_position(text) or self._take_look(text) or self._take_part(text):
                 pass
             elif not (self._take_scene(phrase) or self._take_thing(phrase)):
                 continue
@@ -159,10 +171,41 @@ class _Parser(msgspec.Struct):
 
     def _show_verb(self, verb: str, text: str) -> None:
         """Show the verb that a relation starts with: asleep on a rug, flying over the sea."""
+        person = self.things.person_before()
         if verb == "sleeping":
             self._sleep(text)
         elif verb in grammar.ALOFT_WORDS and self.relation == "above" and self.things.items:
             self.things.change_last(aloft=True)
+            self.verb_shown = True
+        elif verb in people.POSES and person is not None:
+            self.things.dress(person, {"pose": people.POSES[verb]})
+            self.verb_shown = verb not in people.NEAR_POSES
+
+    def _settle_verb(self, state: State) -> None:
+        """Account for a verb that has no thing after it: "chasing" in "chasing through snow"."""
+        first = self.relation_words.split(" ", 1)[0]
+        if self.relation is not None and first.endswith(("ing", "s")) and first != "inside":
+            self._note(first, "drawn" if self.verb_shown else state)
+        self.relation, self.verb_shown = None, False
+
+    def _take_position(self, text: str) -> bool:
+        """Words for a place in the picture, as "on the left", of the thing before or after them."""
+        if text == "between" and set(self.words[self.at + 1 : self.at + 2]) & _BOTH:
+            found = Placing("middle")
+        elif text in grammar.POSITIONS:
+            found = Placing(*grammar.POSITIONS[text])
+        else:
+            return False
+        self._drop_modifiers()
+        if self.at == self.scene_end and found.depth:
+            self._note(text, "drawn")
+        elif self.things.items and self.words[self.at - 1][0].isalnum() and self.at:
+            self.things.put(found.position, found.depth)
+            self._note(text, "drawn")
+        else:
+            self.placing, self.placing_words = found, text
+        self.relation = None
+        return True
 
     def _take_scene(self, phrase: tuple[str, ...]) -> bool:
         counted = self.count is not None and self._picture(phrase) is not None
@@ -178,6 +221,7 @@ class _Parser(msgspec.Struct):
         else:
             shown = scenes.WEATHER_PHRASES[phrase]
             self.weather.add(shown)
+        self.scene_end = self.at + len(phrase)
         near = phrase in scenes.NEAR_PHRASES
         self._note(" ".join(phrase), "approximated" if near else "drawn", shown)
         for word in self.modifiers:
@@ -193,6 +237,7 @@ class _Parser(msgspec.Struct):
             return True
         words = " ".join(phrase)
         if words == "ball" and any(thing.asset == "tennis" for thing in self.things.items):
+            self._settle_verb("approximated")
             self._note("ball", "drawn", "tennis")
         elif self.things.items and assets.info(name).group in vocabulary.BODY_PARTS:
             self._note(self._whole(words), "left out")
@@ -280,16 +325,27 @@ class _Parser(msgspec.Struct):
             self.uses.pop()
             self._note(thing.words, "left out")
             return
-        if self.relation is not None and self.relation_words != "with":
+        words = self.relation_words if self.relation else ""
+        after_and = "and" in self.words[max(self.at - 3, 0) : self.at]
+        self.relation = (
+            self.things.relation_of(thing.asset, words, is_after_and=after_and) or self.relation
+        )
+        if self.relation is not None and words not in ("", "with"):
             near = "approximated" if self.relation == "facing" else "drawn"
             self._note(self.relation_words, near if self.things.items else "left out")
         self.things.add(thing, self.relation)
+        self.relation = None
+        if self.placing is not None:
+            self.things.put(self.placing.position, self.placing.depth)
+            self._note(self.placing_words, "drawn")
+            self.placing = None
 
     def _take_word(self) -> int:
         word = self.words[self.at]
         if not word[0].isalnum():
             self._drop_modifiers()
-            self.relation, self.negated = None, False
+            self._settle_verb("left out")
+            self.negated = False
         elif word in grammar.NEGATIONS:
             self.negated = True
         elif word in grammar.ALOFT_WORDS:
@@ -312,6 +368,7 @@ class _Parser(msgspec.Struct):
         else:
             if self.relation is not None and self.relation not in LOOSE_RELATIONS:
                 self._note(self.relation_words, "left out")
+                self.relation = None
             self._note(self._whole(words), "left out")
         self._clear()
 
@@ -422,7 +479,8 @@ class _Parser(msgspec.Struct):
             self._note(word, "left out")
         self.look.clear()
         self.look_words.clear()
-        self.count, self.colour, self.scale, self.relation = None, None, 1.0, None
+        self._settle_verb("left out")
+        self.count, self.colour, self.scale = None, None, 1.0
         self.negated, self.aloft = False, False
         self.modifiers.clear()
 

@@ -88,6 +88,7 @@ def edit_drawing(kept: KeptDrawing, words: str) -> EditedDrawing:
         layout,
         things=things,
         scene=editor.scene,
+        room=layout.room if editor.scene.places == layout.scene.places else None,
         spots=tuple(
             replace(spot, thing=places[spot.thing])
             for spot in editor.spots
@@ -150,6 +151,7 @@ def _is_english(word: str) -> bool:
 
 
 _PLURALS = {one: several for several, one in IRREGULAR_PLURALS.items()}
+_PLURALS |= {one: one for one in ("sheep", "fish", "deer")}
 _SCENE_TABLES = (scenes.PLACE_PHRASES, scenes.HOUR_PHRASES, scenes.WEATHER_PHRASES)
 
 

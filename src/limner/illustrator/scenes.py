@@ -13,11 +13,19 @@ PLACES = {
     "lake": "lake, pond, ~river, ~lagoon, ~bay, ~fjord, waterside, lakeside, water",
     "mountains": "mountain, mountains, alps, peak, peaks, mountainside, mountain range, ~summit, "
     "snowy mountain, snow-capped mountain, snow capped mountains, ~valley",
-    "forest": "forest, woods, woodland, ~jungle, ~rainforest, ~rain forest, pine forest, trees",
-    "meadow": "meadow, field, grass, grassland, lawn, park, ~garden, ~farm, countryside, hill, "
-    "hills, hillside, ~prairie, pasture, ~backyard, ~yard, nature, outdoors, "
+    "forest": "forest, woods, woodland, pine forest, trees",
+    "jungle": "jungle, rainforest, rain forest, tropical forest, in the jungle",
+    "park": "park, city park, ~playground area, ~golf course",
+    "garden": "garden, backyard, ~yard, front yard, flower garden, in the garden",
+    "farm": "farm, farmyard, ~ranch, ~orchard, ~vineyard",
+    "village": "small village, fishing village, mountain village",
+    "harbour": "harbour, harbor, port, marina, dock, docks, ~pier",
+    "savanna": "savanna, savannah, african plain, ~safari, ~steppe",
+    "graveyard": "graveyard, cemetery, churchyard",
+    "meadow": "meadow, field, grass, grassland, lawn, countryside, hill, "
+    "hills, hillside, ~prairie, pasture, nature, outdoors, "
     "wildflowers, grassy field, grassy hill",
-    "wheat field": "wheat field, field of wheat, cornfield, golden field, ~savanna, ~savannah",
+    "wheat field": "wheat field, field of wheat, cornfield, golden field",
     "bamboo forest": "bamboo forest, bamboo grove",
     "cliff": "cliff, cliffs, cliff top, clifftop",
     "city": "city, ~london, ~paris, ~berlin, ~rome, "
@@ -42,6 +50,7 @@ PLACES = {
     "library": "library, bookshop, bookstore, study room",
     "office": "office, workplace, ~laboratory, ~lab, home office",
     "classroom": "classroom, schoolroom, blackboard, chalkboard",
+    "stage": "stage, concert stage, theatre, theater, concert hall, on stage, ~concert, ~opera",
     "cafe": "cafe, café, coffee shop, coffeehouse, ~restaurant, ~diner, coffee house",
 }
 HOURS = {
@@ -106,6 +115,7 @@ INDOORS = frozenset(
         "office",
         "classroom",
         "cafe",
+        "stage",
     }
 )
 

@@ -53,6 +53,7 @@ LIGHTS = {
         veil="#fff4d8",
         veil_opacity=0.0,
         cloud="#ffffff",
+        sun=0.76,
     ),
     "dawn": Light(
         sky=("#5f7cc0", "#e9a5b4", "#ffe2b4"),
@@ -114,7 +115,10 @@ def draw_sky(
     if light.stars:
         draw_stars(canvas, bottom=horizon * 0.9, share=light.stars)
     if orb and light.sun is not None:
-        return _draw_sun(canvas, light, y=horizon * (1 - light.sun if open_view else 0.48))
+        high = light.sun > 0.5
+        y = horizon * (1 - light.sun if open_view or high else 0.48)
+        x = _draw_sun(canvas, light, y=y, halo=0.28 if high else 0.42)
+        return None if high else x
     if orb and light.stars >= 1:
         _draw_moon(canvas, horizon=horizon)
     return None
@@ -130,10 +134,10 @@ def draw_stars(canvas: Canvas, *, bottom: float, share: float) -> None:
         canvas.ellipse(x, y, max(radius, 0.3), max(radius, 0.3), "#fff", opacity=opacity)
 
 
-def _draw_sun(canvas: Canvas, light: Light, *, y: float) -> float:
-    x = canvas.width * canvas.random.choice((0.3, 0.68, 0.74))
-    halo = canvas.glow(light.sun_colour, light.sun_colour, opacities=(0.85, 0))
-    canvas.ellipse(x, y, canvas.unit * 0.42, canvas.unit * 0.42, halo)
+def _draw_sun(canvas: Canvas, light: Light, *, y: float, halo: float) -> float:
+    x = canvas.width * canvas.random.choice((0.13, 0.87) if halo < 0.4 else (0.3, 0.68, 0.74))
+    shine = canvas.glow(light.sun_colour, light.sun_colour, opacities=(0.85, 0))
+    canvas.ellipse(x, y, canvas.unit * halo, canvas.unit * halo, shine)
     canvas.ellipse(x, y, canvas.unit * 0.075, canvas.unit * 0.075, light.sun_colour)
     return x
 

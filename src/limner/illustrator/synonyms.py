@@ -17,7 +17,7 @@ SYNONYMS = {
     "~persian cat",
     "chipmunk": "squirrel",
     "cricket": "grasshopper, locust",
-    "dog": "puppy, doggy, hound, pup, ~retriever, ~golden retriever, ~labrador, ~poodle, "
+    "dog": "puppy, doggy, hound, pup, ~retriever, ~golden retriever, ~labrador, "
     "~terrier, ~husky, ~corgi, ~dachshund, ~beagle, ~bulldog, ~retriever puppy, "
     "~golden retriever puppy",
     "dolphin": "porpoise",
@@ -28,7 +28,7 @@ SYNONYMS = {
     "hamster-sitting": "hamster, guinea pig, gerbil",
     "hippopotamus": "hippo",
     "honeybee": "bee, bumblebee, honey bee, bumble bee",
-    "horse": "pony, stallion, mare, foal, ~donkey, ~mule",
+    "horse": "pony, stallion, mare, foal, ~mule",
     "koala-sitting": "koala, koala bear",
     "lady-beetle": "ladybug, ladybird",
     "lion-sitting": "lion, lioness",
@@ -76,8 +76,7 @@ SYNONYMS = {
     "man-vampire": "dracula, vampire",
     "man-with-white-cane": "blind man",
     "mechanic": "plumber, repairman",
-    "office-worker": "manager, office worker, ~lawyer, ~banker, ~accountant, ~salesman, "
-    "~politician",
+    "office-worker": "manager, office worker, ~lawyerer, ~accountant, ~salesman, ~politician",
     "old-man": "grandfather, grandpa, old man, elderly man, ~old fisherman, ~grandad, "
     "elderly gentleman",
     "old-woman": "grandmother, grandma, granny, old woman, elderly woman, old lady",
@@ -249,7 +248,7 @@ SYNONYMS = {
     "racing-car": "race car, racecar, formula one car, sports car",
     "rocket": "rocket ship, spacecraft, space ship",
     "sailboat": "sailing boat, yacht, boat, sailing ship, ~canoe boat, ~fishing boat",
-    "ship": "steamer, steamship, ~shipwreck, ~pirate ship, ~ferry, ~galleon",
+    "ship": "steamer, steamship, ~shipwreck, ~pirate ship, ~galleon",
     "small-airplane": "propeller plane, biplane",
     "sport-utility-vehicle": "suv, jeep",
     "taxi": "cab, yellow cab",
@@ -357,7 +356,7 @@ SYNONYMS = {
     "fish": "~salmon, ~trout, ~goldfish, ~tuna, ~carp, ~koi",
     "spider": "~tarantula",
     "seal": "~walrus, ~sea lion",
-    "otter": "~beaver, ~ferret, ~weasel, ~meerkat",
+    "otter": "~ferret, ~weasel, ~meerkat",
     "singer": "~rock star",
     "player": "tennis player, ~football player, ~basketball player, ~soccer player, ~athlete, "
     "~footballer, ~golf player",
@@ -403,7 +402,7 @@ SYNONYMS = {
     "mirror": "~looking glass",
     "window": "windowsill",
     "guitar": "~ukulele, ~cello, ~bass",
-    "trumpet": "~flute, ~clarinet",
+    "trumpet": "~clarinet",
     "drum": "drums, drum kit, drum set",
     "triangular-flag": "flag, red flag",
     "leaf-fluttering-in-wind": "leaves, green leaf, foliage",

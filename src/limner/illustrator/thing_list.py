@@ -9,13 +9,20 @@ import msgspec
 from msgspec.structs import replace
 
 from limner.illustrator import assets, figures, people
+from limner.illustrator.grammar import Depth, Position
 from limner.illustrator.parsed_prompt import Relation, Subject
 from limner.illustrator.people import Person
 from limner.illustrator.words import singular
 
 MAX_THINGS = 12
 # With these, the thing after the word belongs to the thing before it; with others, vice versa.
-_BELONGS_TO_SUBJECT = frozenset({"holding", "wearing", "playing"})
+_BELONGS_TO_SUBJECT = frozenset({"holding", "wearing", "playing", "eating"})
+# With these, both things keep their own places, on these sides.
+_SIDES: Mapping[str, tuple[Position, Position]] = {
+    "between": ("middle", ""),
+    "left of": ("left", "right"),
+    "right of": ("right", "left"),
+}
 # With these, both things keep their own places.
 LOOSE_RELATIONS = frozenset({"beside", "facing"})
 
@@ -32,6 +39,21 @@ class ThingList(msgspec.Struct):
         """Whether a picture has no room for another thing."""
         return len(self.items) >= MAX_THINGS
 
+    def relation_of(self, name: str, words: str, *, is_after_and: bool) -> str | None:
+        """What "with" or "and" before a thing means: a cat with a hat wears it."""
+        info, last = assets.info(name), len(self.items) - 1
+        if last < 0:
+            return None
+        if is_after_and and figures.is_worn(info):
+            before = self.items[last].relation
+            return "wearing" if before is not None and before.kind == "wearing" else None
+        owner = assets.info(self.items[self._subject(last)].asset)
+        if words != "with" or not figures.is_alive(owner):
+            return None
+        if figures.is_worn(info):
+            return "wearing"
+        return "holding" if figures.can_be_held(info) else None
+
     def add(self, thing: Subject, relation: str | None) -> None:
         """Add a thing, and tie the thing before it to it, or it to the thing before it."""
         place = len(self.items)
@@ -40,6 +62,12 @@ class ThingList(msgspec.Struct):
             self.joined.append(place)
             return
         subject = self._subject(place - 1)
+        if relation in _SIDES:
+            before, after = _SIDES[relation]
+            self.items[subject] = replace(self.items[subject], position=before)
+            self.items[place] = replace(thing, position=after)
+            self.joined.append(place)
+            return
         if relation in _BELONGS_TO_SUBJECT:
             self.items[place] = replace(thing, relation=Relation(relation, subject))
             return
@@ -89,6 +117,17 @@ class ThingList(msgspec.Struct):
     def change_last(self, **changes: Any) -> None:
         """Replace fields of the last thing."""
         self.items[-1] = replace(self.items[-1], **changes)
+
+    def put(self, position: Position, depth: Depth) -> None:
+        """Put the thing that carries the last one on a side or at a depth."""
+        place = len(self.items) - 1
+        for _ in self.items:
+            held = self.items[place].relation
+            place = place if held is None else held.to
+        thing = self.items[place]
+        self.items[place] = replace(
+            thing, position=position or thing.position, depth=depth or thing.depth
+        )
 
     def _movable(self) -> list[int]:
         """The things named one after another that are no furniture themselves."""

@@ -1,10 +1,12 @@
-"""The facts about a picture that a worker sends to the host."""
+"""The facts about a picture that a worker sends to the host, and where a sheet has pictures."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 import msgspec
+
+from limner.imaging.fit.request import Region
 
 # How a mask marks the pixels that may change: they are transparent, or they are white.
 MaskWay = Literal["alpha", "white"]
@@ -30,3 +32,12 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     width: int
     height: int
     rgb: bytes
+
+
+class SheetRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The size and the colour of a sheet, and where each picture goes."""
+
+    width: int
+    height: int
+    background: str
+    places: tuple[Region, ...]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 # The exit status of a worker if a job does not fit into its memory.
 EXIT_OUT_OF_MEMORY = 70
 
 _LENGTHS = struct.Struct(">IQ")
+_LENGTH = struct.Struct(">Q")
 _MAX_HEADER_BYTES = 64 << 10
 
 
@@ -33,6 +34,24 @@ def receive(stream: IO[bytes], *, max_payload_bytes: int) -> tuple[bytes, bytes]
     if header_bytes > _MAX_HEADER_BYTES or payload_bytes > max_payload_bytes:
         raise OverflowError("a message is longer than allowed")
     return _read_exactly(stream, header_bytes), _read_exactly(stream, payload_bytes)
+
+
+def join(parts: Sequence[bytes]) -> bytes:
+    """Several payloads as one; `split` is the inverse."""
+    lengths = b"".join(_LENGTH.pack(len(part)) for part in parts)
+    return b"".join((_LENGTH.pack(len(parts)), lengths, *parts))
+
+
+def split(payload: bytes) -> list[bytes]:
+    """The payloads that `join` made one of."""
+    (count,) = _LENGTH.unpack_from(payload)
+    at = _LENGTH.size * (count + 1)
+    parts: list[bytes] = []
+    for number in range(count):
+        (length,) = _LENGTH.unpack_from(payload, _LENGTH.size * (number + 1))
+        parts.append(payload[at : at + length])
+        at += length
+    return parts
 
 
 def subject(job: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -19,9 +19,10 @@ import msgspec
 from msgspec.structs import replace
 
 from limner.errors import CorruptImage, ImageError, LimnerError, MissingExtra
+from limner.imaging import pipe
 from limner.imaging.evidence import Measurements, PageReading
 from limner.imaging.evidence.record import INSTALL_OCR, has_ocr
-from limner.imaging.facts import Facts, MaskWay, Preview
+from limner.imaging.facts import Facts, MaskWay, Preview, SheetRequest
 from limner.imaging.fit import FitRequest, Fitted, Region
 from limner.imaging.fit.passthrough import pass_through
 from limner.imaging.formats import ALWAYS_ACCEPTED, OutputFormat, accepted_formats
@@ -40,6 +41,7 @@ from limner.imaging.svg import Asset
 from limner.thread_pool import ThreadPool
 
 if TYPE_CHECKING:
+    from limner.imaging.comparison import PixelComparison
     from limner.imaging.transform import Transformed, TransformRequest
 
 T = TypeVar("T")
@@ -163,6 +165,31 @@ class Imaging:
 
         reply = await self._do("transform", data, request=msgspec.to_builtins(request))
         return _value(reply, Transformed), reply.payload
+
+    async def compare(
+        self, before: Source, after: Source, *, ignore: Sequence[Region] = ()
+    ) -> PixelComparison:
+        """Find the areas in which two pictures differ, outside the ignored parts.
+
+        Raises:
+            ImageError: as `verify`.
+        """
+        from limner.imaging.comparison import PixelComparison  # noqa: PLC0415 - on first use
+
+        def both() -> bytes:
+            return pipe.join([_load(before), _load(after)])
+
+        reply = await self._do("compare", both, ignore=msgspec.to_builtins(list(ignore)))
+        return _decode(reply.payload, PixelComparison)
+
+    async def sheet(self, request: SheetRequest, overlay: str, pictures: Sequence[bytes]) -> bytes:
+        """Put pictures on one PNG, each in its place, and an SVG document over them.
+
+        Raises:
+            ImageError: as `verify`, and as `render_svg`.
+        """
+        payload = pipe.join([overlay.encode(errors="replace"), *pictures])
+        return (await self._do("sheet", payload, request=msgspec.to_builtins(request))).payload
 
     async def mask(self, data: Source, *, size: tuple[int, int], way: MaskWay) -> bytes:
         """Turn a drawn mask into a PNG of that size, which marks pixels the way a service expects.
@@ -425,7 +452,7 @@ class _RunningJob:
 
     def work(self) -> WorkerReply:
         """Run the job; called on a thread of the pool."""
-        payload = self._source if isinstance(self._source, bytes) else self._source()
+        payload = _load(self._source)
         if self._without_worker is not None and (reply := self._without_worker(payload)):
             return reply
         job = WorkerJob(header=self._header, payload=payload)
@@ -466,6 +493,10 @@ class _RunningJob:
             self._abandoned = True
             if self._worker is not None:
                 self._worker.kill()
+
+
+def _load(source: Source) -> bytes:
+    return source if isinstance(source, bytes) else source()
 
 
 def _close(by_program: Mapping[str, _Workers], threads_of_all: tuple[ThreadPool, ...]) -> None:

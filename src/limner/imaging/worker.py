@@ -21,6 +21,7 @@ from limner.errors import CorruptImage, ImageError, ImageTooLarge, InputInvalid,
 from limner.imaging import pipe, pixels
 from limner.imaging.decode import load_decoders
 from limner.imaging.evidence.measure import make_ocr_page, measure
+from limner.imaging.facts import SheetRequest
 from limner.imaging.fit import FitRequest, Region
 from limner.imaging.fit.engine import Engine
 from limner.imaging.limits import WorkerLimits
@@ -195,6 +196,23 @@ def _transform(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Job
     return {"value": msgspec.to_builtins(made)}, data
 
 
+def _compare(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
+    from limner.imaging.comparison.areas import compare  # noqa: PLC0415 - few workers need it
+
+    before, after = pipe.split(payload)
+    ignore = [Region(**part) for part in job["ignore"]]
+    found = compare(before, after, ignore, limits=limits)
+    return {}, json.dumps(msgspec.to_builtins(found)).encode()
+
+
+def _sheet(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
+    from limner.imaging.sheet import compose  # noqa: PLC0415 - few workers need it
+
+    request = msgspec.convert(job["request"], SheetRequest)
+    document, *pictures = pipe.split(payload)
+    return {}, compose(request, document.decode(), pictures, limits=limits)
+
+
 def _mask(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
     size, way = tuple(job["size"]), job["way"]
     if job["region"] is None:
@@ -221,6 +239,8 @@ JOBS: JobTable = {
     "resolve_svg": _resolve_svg,
     "fit": _fit,
     "transform": _transform,
+    "compare": _compare,
+    "sheet": _sheet,
     "mask": _mask,
     "measure": _measure,
     "ocr_page": _ocr_page,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import aclosing, contextmanager
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -27,7 +28,16 @@ from limner.net.http import HttpClient, HttpResponse
 from limner.net.service import DEFAULT_TIMEOUT_S as DEFAULT_REQUEST_TIMEOUT_S
 from limner.net.service import Service, send_with_retries, versioned
 from limner.net.sse import EventStream
-from limner.wires.base import Answer, ModelRequest, Prompt, StreamReader, Usage, Wire, wire
+from limner.wires.base import (
+    Answer,
+    BatchWire,
+    ModelRequest,
+    Prompt,
+    StreamReader,
+    Usage,
+    Wire,
+    wire,
+)
 
 # A model may reason for minutes before its first word, and not every service sends keep-alives.
 IDLE_TIMEOUT_S = 180.0
@@ -120,6 +130,34 @@ class RemoteModel:
         ):
             answer = await self._answer(request, timeout_s, on_text)
             record.add_answer(answer)
+            return self._check(answer)
+
+    @property
+    def service(self) -> Service:
+        """Its API."""
+        return self._service
+
+    @property
+    def batch_api(self) -> str | None:
+        """The vendor's batch API; None if it has none."""
+        return self._wire.batch_api if isinstance(self._wire, BatchWire) else None
+
+    def batch_request(self, prompt: Prompt) -> ModelRequest:
+        """The request of a prompt for the vendor's batch API."""
+        request = self._wire.request(self._model.id, replace(prompt, stream=False))
+        return replace(request, path=f"/v1{request.path}")
+
+    def read_batched(self, whole: Mapping[str, Any]) -> Answer:
+        """The answer in a response of the vendor's batch API; raises as `ask`."""
+        assert isinstance(self._wire, BatchWire)
+        with _as_model_error():
+            reader = self._wire.reader()
+            for event in self._wire.events(whole):
+                data = self._service.mask(msgspec.json.encode(event).decode())
+                reader.feed(str(event.get("type", "")), data)
+            answer = reader.finish()
+            if answer is None:
+                raise self._bad_answer("is incomplete")
             return self._check(answer)
 
     async def _answer(

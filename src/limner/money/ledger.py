@@ -15,13 +15,15 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+import msgspec
 from msgspec.structs import asdict, replace
 
-from limner.errors import BudgetExceeded, CostSource, JobTaken, StorageError
+from limner.errors import BudgetExceeded, CostSource, JobTaken, StorageError, UserError
 from limner.money.caps import Caps, CapTotals, Used, amount_under, check_caps
 from limner.money.records import (
     Delivery,
     JobRow,
+    KeyedPayment,
     LedgerRow,
     Reservation,
     Spend,
@@ -35,6 +37,7 @@ from limner.storage.store import Row, Store, Transaction
 __all__ = ["Caps", "JobRow", "Money", "Reservation", "Spend"]
 
 OWNER_DIED = "OWNER_DIED"
+ALREADY_PAID = "ALREADY_PAID"
 CLOSED_BY_USER = "CLOSED_BY_USER"
 
 # How often a long-lived process looks for owners that have ended.
@@ -43,6 +46,18 @@ CONCLUDE_EVERY_S = 60.0
 POLL_S = 0.5
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class PaymentTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """What a payment is for, and what has to hold when it is reserved.
+
+    Attributes:
+        key: names what is paid for. The ledger has at most one row for it that counts.
+        admit: runs in the transaction of the reservation. If it raises, nothing is reserved.
+    """
+
+    key: str
+    admit: Callable[[Transaction, Reservation], None]
 
 
 def new_job_id() -> str:
@@ -113,6 +128,7 @@ class Money:
         session_cap_nano: int | None = None,
         over_caps: bool = False,
         wait_s: float = 0.0,
+        terms: PaymentTerms | None = None,
     ) -> Reservation:
         """Reserve the quote if no cap refuses it.
 
@@ -128,14 +144,22 @@ class Money:
             session_cap_nano: a cap on that session, in addition to the others.
             over_caps: the user has agreed to exceed the caps: none is checked.
             wait_s: how long to wait if the call fits as soon as calls in flight have ended.
+            terms: what is paid for, if it must not be paid twice.
 
         Raises:
             BudgetExceeded: a cap leaves less; nothing was written.
+            UserError: it is paid for already (ALREADY_PAID).
         """
 
         def work(tx: Transaction) -> Reservation:
             return self._reserve(
-                tx, quote_nano, call=call, caps=caps, enough_nano=enough_nano, least_nano=least_nano
+                tx,
+                quote_nano,
+                call=call,
+                caps=caps,
+                enough_nano=enough_nano,
+                least_nano=least_nano,
+                terms=terms,
             )
 
         call = {"session_id": session_id, "tool": tool, "provider": provider, "model": model}
@@ -355,6 +379,11 @@ class Money:
         await self._store.write(work)
         self._wake_waiting()
 
+    async def payment(self, key: str) -> KeyedPayment | None:
+        """The row that counts for an idempotency key; None if nothing was or may be paid for it."""
+        row = await self._store.read(lambda tx: tx.one("ledger_of_key", key=key))
+        return None if row is None else KeyedPayment(**row)
+
     async def usage(
         self, providers: Collection[str], *, first_day: str, last_day: str
     ) -> list[UsageRow]:
@@ -385,6 +414,10 @@ class Money:
         if self._scope is not None:
             return await self._sums("scope", self._scope)
         return await self._sums("program", self._program or "")
+
+    async def sums_of_session(self, session_id: str) -> SpendSums:
+        """The sums of a session."""
+        return await self._sums("session", session_id)
 
     async def _sums(self, kind: str, name: str) -> SpendSums:
         await self._conclude_dead_if_due()
@@ -442,7 +475,10 @@ class Money:
         caps: Caps,
         enough_nano: int | None = None,
         least_nano: int | None = None,
+        terms: PaymentTerms | None = None,
     ) -> Reservation:
+        if terms is not None and tx.one("ledger_of_key", key=terms.key) is not None:
+            raise UserError("This was paid for before; nothing was sent.", code=ALREADY_PAID)
         now = self._clock().astimezone(UTC)
         today = now.date().isoformat()
         newest = tx.one("spending_newest_day")
@@ -472,8 +508,12 @@ class Money:
             owner_boot=owner.boot,
             program=self._program,
             scope=self._scope,
+            idempotency_key=None if terms is None else terms.key,
         )
-        return Reservation(ledger_id=ledger_id, quote_nano=quote_nano, **call)
+        reservation = Reservation(ledger_id=ledger_id, quote_nano=quote_nano, **call)
+        if terms is not None:
+            terms.admit(tx, reservation)
+        return reservation
 
     def _totals(self, tx: Transaction, session_id: str, day: str) -> CapTotals:
         names = {"session_id": session_id, "day": day}

@@ -36,7 +36,7 @@ from limner.errors import (
     UserError,
     attach_cost,
 )
-from limner.money.ledger import Money
+from limner.money.ledger import Money, PaymentTerms
 from limner.money.records import Delivery, JobRow, Reservation, State
 from limner.net.paid_request import announced
 from limner.net.redaction import redact
@@ -71,6 +71,7 @@ class Payer(msgspec.Struct, frozen=True, kw_only=True):
         on_reserved: gets the id of the ledger row before anything is sent. If it raises, the
             money is released and nothing is sent.
         on_sending: is called before the request is sent; from then on it may be charged.
+        terms: what is paid for, if it must not be paid twice.
     """
 
     session_id: str
@@ -79,6 +80,7 @@ class Payer(msgspec.Struct, frozen=True, kw_only=True):
     approve_over_cap: Callable[[BudgetExceeded, int], Awaitable[bool]] = _refuse
     on_reserved: Callable[[int], Awaitable[None]] = _accept
     on_sending: Callable[[], None] = lambda: None
+    terms: PaymentTerms | None = None
 
 
 @asynccontextmanager
@@ -122,6 +124,7 @@ async def paid_call(
         model=model,
         enough_nano=quote.enough_nano,
         least_nano=quote.least_nano,
+        terms=payer.terms,
     )
     await payer.approve(quote.nano)
     _check_memory()

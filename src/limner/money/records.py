@@ -22,6 +22,19 @@ class Reservation(msgspec.Struct, frozen=True, kw_only=True):
     model: str
 
 
+class KeyedPayment(msgspec.Struct, frozen=True, kw_only=True):
+    """The row of the ledger that counts for an idempotency key."""
+
+    id: int
+    state: State
+    cost_nano: int
+    cost_source: CostSource
+    picture: str | None
+    path: str | None
+    error_code: str | None
+    job_id: str | None
+
+
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     """The bytes that a provider delivered for a job: where they are, and what they cost."""
 

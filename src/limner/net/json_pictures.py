@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from limner.errors import BadProviderImage, ImageTooLarge, ProviderUnavailable
+from limner.errors import BadProviderImage, ImageTooLarge, LimnerError, ProviderUnavailable
 from limner.net.sink import Sink
 from limner.net.sse import EventParser
 
@@ -411,6 +411,71 @@ class PictureReader:
         self._base64.finish()
         self._base64 = None
         self._state = self._structure
+
+
+class PictureLine(msgspec.Struct, frozen=True):
+    """One line: its JSON with ``PICTURE`` for its last picture, and that picture.
+
+    The picture is there until the next line is read. If the line could not be read, ``problem``
+    says why, and the body is None.
+    """
+
+    body: Any
+    picture: LastPicture
+    problem: LimnerError | None = None
+
+
+async def picture_lines(
+    chunks: AsyncIterator[bytes], *, wanted: Collection[str], max_json_bytes: int = MAX_JSON_BYTES
+) -> AsyncGenerator[PictureLine]:
+    """Parse JSON Lines; ``wanted`` has the paths of the pictures in a line, as for JSON.
+
+    A line that is not valid does not hide the lines after it.
+    """
+    with closing(LastPicture()) as picture:
+        line = _Line(picture, wanted, max_json_bytes)
+        async for chunk in chunks:
+            # A JSON string has no line end in it, so that every one ends a line.
+            *ended, rest = chunk.split(b"\n")
+            for piece in ended:
+                line.feed(piece)
+                if (read := line.finish()) is not None:
+                    yield read
+                line = _Line(picture, wanted, max_json_bytes)
+            line.feed(rest)
+        if (read := line.finish()) is not None:
+            yield read
+
+
+class _Line:
+    """One line, as far as it has arrived."""
+
+    def __init__(self, picture: LastPicture, wanted: Collection[str], max_json_bytes: int) -> None:
+        self._picture = picture
+        self._reader = PictureReader(wanted=wanted, sink=None, max_json_bytes=max_json_bytes)
+        self._reader.keep_last(picture)
+        picture.restart()
+        self._problem: LimnerError | None = None
+        self._is_blank = True
+
+    def feed(self, piece: bytes) -> None:
+        if self._problem is not None or not piece:
+            return
+        self._is_blank = self._is_blank and piece.isspace()
+        try:
+            self._reader.feed(piece)
+        except LimnerError as error:
+            self._problem = error
+
+    def finish(self) -> PictureLine | None:
+        if self._is_blank:
+            return None
+        if self._problem is None:
+            try:
+                return PictureLine(self._reader.finish(), self._picture)
+            except LimnerError as error:
+                self._problem = error
+        return PictureLine(None, self._picture, self._problem)
 
 
 MAX_PICTURE_BYTES = 64 * 1024 * 1024

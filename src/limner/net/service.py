@@ -221,6 +221,26 @@ class Service:
         ) as response:
             yield response
 
+    @asynccontextmanager
+    async def transfer(
+        self,
+        method: str,
+        url: str,
+        *,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        read_timeout_s: float,
+    ) -> AsyncGenerator[httpx2.Response]:
+        """Send or get a file, which may take longer than a request; nothing is bought.
+
+        Raises:
+            ProviderError: the vendor or the network failed, also while the response is read.
+        """
+        async with self._send(
+            method, url, headers, read_timeout_s, paid=False, content=content, has_deadline=False
+        ) as response:
+            yield response
+
     async def fetch(self, url: str, sink: Sink) -> None:
         """Download a picture from one of the vendor's picture URLs into the sink.
 
@@ -260,6 +280,7 @@ class Service:
         json: Mapping[str, Any] | None = None,
         content: bytes | None = None,
         form: MultipartForm | None = None,
+        has_deadline: bool = True,
     ) -> AsyncGenerator[httpx2.Response]:
         """Send a request; yields a successful response whose body is not read yet."""
         request = self._http.build_request(
@@ -277,7 +298,7 @@ class Service:
         if paid and (trace := announcing_trace()) is not None:
             request.extensions = {**request.extensions, "trace": trace}
         # The HTTP library limits only the pause between two chunks.
-        deadline = asyncio.timeout(self._timeout_s)
+        deadline = asyncio.timeout(self._timeout_s if has_deadline else None)
         try:
             async with deadline:
                 response = await self._http.send(request, stream=True)
@@ -342,8 +363,18 @@ _on_wait: ContextVar[OnWait | None] = ContextVar("on_wait", default=None)
 
 @contextlib.contextmanager
 def waits_reported(on_wait: OnWait) -> Generator[None]:
-    """Call ``on_wait`` with the error and the seconds before each pause of the block."""
-    token = _on_wait.set(on_wait)
+    """Call ``on_wait`` with the error and the seconds before each pause of the block.
+
+    If the block is inside of another one, both learn of the pause.
+    """
+    outer = _on_wait.get()
+
+    def report(error: ProviderError, wait_s: float) -> None:
+        on_wait(error, wait_s)
+        if outer is not None:
+            outer(error, wait_s)
+
+    token = _on_wait.set(report)
     try:
         yield
     finally:

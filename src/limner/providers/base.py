@@ -7,7 +7,7 @@ retry a paid request.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -18,9 +18,10 @@ from limner.net.clock import Clock
 from limner.net.failures import MAY_BE_BILLED, Vendor
 from limner.net.http import HttpClient
 from limner.net.redaction import drop_userinfo
-from limner.net.service import DEFAULT_TIMEOUT_S
+from limner.net.service import DEFAULT_TIMEOUT_S, Service
 from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob
+from limner.wires.base import ModelRequest
 
 # A program on the user's own GPU costs nothing, but a picture requested twice is drawn twice.
 MAY_STILL_DRAW = "it may be drawing all the same, and was not asked again"
@@ -58,6 +59,32 @@ class Resumable(Protocol):
         self, job: RemoteJob, request: ImageRequest, sink: Sink, callbacks: ProviderCallbacks, /
     ) -> Receipt:
         """Wait for a job that was started earlier and fetch its picture; raises as generate."""
+        ...
+
+
+@runtime_checkable
+class Batchable(Protocol):
+    """A provider whose requests the vendor takes in batches too.
+
+    Attributes:
+        service: the vendor's HTTP API.
+        batch_api: the vendor's batch API.
+    """
+
+    service: Service
+    batch_api: str
+
+    def batch_request(self, request: ImageRequest) -> ModelRequest:
+        """The request for the vendor's batch API."""
+        ...
+
+    async def read_batched(
+        self, answer: Mapping[str, Any], request: ImageRequest, model: ImageModel, sink: Sink
+    ) -> Receipt:
+        """Read a response of the batch API, whose picture is in the sink; raises as generate.
+
+        ``model`` has the price of the batch.
+        """
         ...
 
 

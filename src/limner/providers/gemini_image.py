@@ -32,6 +32,7 @@ from limner.pictures.request import (
 from limner.providers.base import Connection
 from limner.providers.model_inputs import COMMON_RATIOS, aspect_of, nearest_aspect_ratio
 from limner.providers.specs import BUILT_IN
+from limner.wires.base import ModelRequest
 
 SPEC = BUILT_IN["gemini-image"]
 API_VERSION = "v1beta"
@@ -62,9 +63,11 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_TOKENS)]
 class GeminiImage:
     """Draws, and draws from pictures, with Google's Gemini image models."""
 
+    batch_api = "gemini"
+
     def __init__(self, connection: Connection) -> None:
         base_url = versioned(connection.base_url, API_VERSION)
-        self._service = Service(
+        self.service = Service(
             replace(connection, base_url=base_url),
             SPEC.vendor(connection),
             # A header, because URLs get into logs.
@@ -73,13 +76,13 @@ class GeminiImage:
 
     async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
         """Draw one picture and write its bytes to the sink; raises as `Provider.generate`."""
-        model = next(row for row in SPEC.models if row.id == request.model)
+        model = _model(request)
         body = msgspec.json.encode(_body(request, model))
 
         async def attempt() -> Any:
-            return await self._service.call(
+            return await self.service.call(
                 "POST",
-                f"{self._service.base_url}/models/{quote(model.id, safe='')}:generateContent",
+                f"{self.service.base_url}/models/{quote(model.id, safe='')}:generateContent",
                 body=body,
                 read_timeout_s=READ_TIMEOUT_S,
                 paid=True,
@@ -90,7 +93,18 @@ class GeminiImage:
             )
 
         desk.progress(Progress(message=f"{SPEC.title} is drawing", elapsed_s=0.0))
-        answer = as_object(await send_with_retries(attempt, self._service.clock))
+        answer = as_object(await send_with_retries(attempt, self.service.clock))
+        return await self.read_batched(answer, request, model, sink)
+
+    def batch_request(self, request: ImageRequest) -> ModelRequest:
+        """The request for Gemini's Batch API."""
+        body = msgspec.json.encode(_body(request, _model(request)))
+        return ModelRequest(path=":batchGenerateContent", body=body)
+
+    async def read_batched(
+        self, answer: Mapping[str, Any], request: ImageRequest, model: ImageModel, sink: Sink
+    ) -> Receipt:
+        """Read a response, alone or of a batch; raises as `Provider.generate`."""
         failure = self._failure(answer)
         cost_nano = _cost(model, answer.get("usageMetadata"), has_picture=failure is None)
         if failure is not None:
@@ -121,11 +135,11 @@ class GeminiImage:
     def _refused(
         self, reason: str, message: object, refusal: Mapping[str, Any], *, stage: str
     ) -> ProviderRefused:
-        code = self._service.safe_text(reason)
+        code = self.service.safe_text(reason)
         shown = self._safe_text(message)
         ratings = [as_object(rating) for rating in as_list(refusal.get("safetyRatings"))]
         categories = [
-            self._service.safe_text(rating["category"])
+            self.service.safe_text(rating["category"])
             for rating in ratings
             if rating.get("blocked") is True and isinstance(rating.get("category"), str)
         ]
@@ -133,13 +147,13 @@ class GeminiImage:
         return ProviderRefused(
             f"Google refused ({code}){': ' if shown else ''}{shown}",
             provider_message=shown or None,
-            hint=self._service.vendor.rephrase,
+            hint=self.service.vendor.rephrase,
             extras=extras | ({"categories": categories} if categories else {}),
         )
 
     def _no_picture(self, candidate: Mapping[str, Any]) -> BadProviderImage:
         reason = candidate.get("finishReason")
-        code = self._service.safe_text(reason) if isinstance(reason, str) else None
+        code = self.service.safe_text(reason) if isinstance(reason, str) else None
         message = self._safe_text(candidate.get("finishMessage") or _text(candidate))
         return BadProviderImage(
             f"Google answered without a picture{f' ({code})' if code else ''}"
@@ -149,7 +163,11 @@ class GeminiImage:
         )
 
     def _safe_text(self, text: object) -> str:
-        return self._service.safe_text(text)[:MAX_MESSAGE_CHARS] if isinstance(text, str) else ""
+        return self.service.safe_text(text)[:MAX_MESSAGE_CHARS] if isinstance(text, str) else ""
+
+
+def _model(request: ImageRequest) -> ImageModel:
+    return next(row for row in SPEC.models if row.id == request.model)
 
 
 def _body(request: ImageRequest, model: ImageModel) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Any
@@ -16,7 +17,8 @@ from limner.net.http import MultipartForm, Upload
 from limner.net.json_pictures import PICTURE, picture_events, read_json_with_pictures
 from limner.net.service import Service, send_with_retries
 from limner.net.sink import Sink
-from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks
+from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, SourceImage
+from limner.wires.base import ModelRequest
 
 # The vendor's own client has the same timeout: a large picture at the best quality takes minutes.
 READ_TIMEOUT_S = 600.0
@@ -42,7 +44,7 @@ class ImagesApi:
     """
 
     def __init__(self, service: Service, *, query: str = "", paid: bool = True) -> None:
-        self._service = service
+        self.service = service
         self._query = f"?{query}" if query else ""
         self._paid = paid
 
@@ -57,7 +59,7 @@ class ImagesApi:
             ProviderError: the service failed.
             BadProviderImage: it answered without a picture.
         """
-        title = self._service.vendor.title
+        title = self.service.vendor.title
         desk.progress(Progress(message=f"{title} is drawing", elapsed_s=0.0))
         body = _RequestBody(request, fields)
         send = self._stream if request.partial_pictures else self._send
@@ -65,7 +67,14 @@ class ImagesApi:
         async def attempt() -> Mapping[str, Any]:
             return as_object(await send(body, sink, desk))
 
-        answer = await send_with_retries(attempt, self._service.clock)
+        return await self.read(await send_with_retries(attempt, self.service.clock), sink)
+
+    async def read(self, answer: Mapping[str, Any], sink: Sink) -> ImagesReply:
+        """Read a response whose picture is in the sink.
+
+        Raises:
+            BadProviderImage: it has no picture.
+        """
         item = await self._find_picture(answer, sink)
         revised = item.get("revised_prompt")
         return ImagesReply(
@@ -75,13 +84,13 @@ class ImagesApi:
 
     def _clean(self, prompt: str) -> str:
         """A revised prompt; a text in it that only looks like a key stays."""
-        return self._service.mask(prompt.encode("utf-8", "replace").decode())
+        return self.service.mask(prompt.encode("utf-8", "replace").decode())
 
     def _url(self, body: _RequestBody) -> str:
-        return f"{self._service.base_url}{body.path}{self._query}"
+        return f"{self.service.base_url}{body.path}{self._query}"
 
     async def _send(self, body: _RequestBody, sink: Sink, desk: ProviderCallbacks) -> Any:
-        return await self._service.call(
+        return await self.service.call(
             "POST",
             self._url(body),
             body=body.json,
@@ -94,9 +103,9 @@ class ImagesApi:
 
     async def _stream(self, body: _RequestBody, sink: Sink, desk: ProviderCallbacks) -> Any:
         """Send the request, and show partial pictures as they arrive."""
-        previews = _Previews(desk, self._service.clock, max_count=body.partial_pictures)
+        previews = _Previews(desk, self.service.clock, max_count=body.partial_pictures)
         async with (
-            self._service.stream(
+            self.service.stream(
                 self._url(body),
                 content=None if body.json is None else msgspec.json.encode(body.json),
                 form=body.form,
@@ -128,7 +137,7 @@ class ImagesApi:
                 if has_picture:
                     previews.show(event.picture)
         raise ProviderUnavailable(
-            f"{self._service.vendor.title} ended its answer before the picture was finished; "
+            f"{self.service.vendor.title} ended its answer before the picture was finished; "
             f"{MAY_BE_BILLED}",
             may_be_billed=True,
             retryable=False,
@@ -137,7 +146,7 @@ class ImagesApi:
     def _failure(self, body: Mapping[str, Any]) -> ProviderError:
         error = as_object(body.get("error")) or body
         code, message = error.get("code") or error.get("type"), error.get("message")
-        return self._service.reported_error(
+        return self.service.reported_error(
             code if isinstance(code, str) else None,
             message if isinstance(message, str) else None,
             paid=self._paid,
@@ -152,15 +161,15 @@ class ImagesApi:
         for item in items:
             url = item.get("url")
             if isinstance(url, str):
-                await self._service.fetch(url, sink)
+                await self.service.fetch(url, sink)
                 return item
         raise self._no_picture(answer)
 
     def _no_picture(self, answer: Mapping[str, Any]) -> BadProviderImage:
         message = as_object(answer.get("error")).get("message")
-        reason = self._service.safe_text(message) if isinstance(message, str) else ""
+        reason = self.service.safe_text(message) if isinstance(message, str) else ""
         reason = reason[:MAX_MESSAGE_CHARS]
-        vendor = self._service.vendor
+        vendor = self.service.vendor
         return BadProviderImage(
             f"{vendor.title} answered without a picture{': ' if reason else ''}{reason}",
             extras={"provider": vendor.provider},
@@ -202,6 +211,22 @@ class _RequestBody:
         self.form = (
             MultipartForm(fields=fields, uploads=_uploads(request)) if request.sources else None
         )
+
+
+def batch_request(request: ImageRequest, fields: Fields) -> ModelRequest:
+    """The request for the Batch API, which takes no forms: pictures are data URLs."""
+    body = _RequestBody(request, fields)
+    content: dict[str, Any] = dict(body.json or (body.form.fields if body.form else {}))
+    if request.sources:
+        content["images"] = [_reference(source) for source in request.sources]
+    if request.mask is not None:
+        content["mask"] = _reference(request.mask)
+    return ModelRequest(path=f"/v1{body.path}", body=msgspec.json.encode(content))
+
+
+def _reference(source: SourceImage) -> dict[str, str]:
+    data = base64.b64encode(source.data).decode()
+    return {"image_url": f"data:{source.mime};base64,{data}"}
 
 
 def _uploads(request: ImageRequest) -> list[Upload]:

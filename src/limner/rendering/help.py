@@ -33,9 +33,11 @@ one ("moon", "coffee"), and asset_search shows them. It takes width and height i
 rotate (degrees), flip (horizontal or vertical), color (paints it in shades of one colour), \
 shadow="true", opacity, transform and filter.
 <scene name="beach sunset"/> draws a background over the whole drawing, or in x, y, width and \
-height. Places: beach, sea, lake, mountains, forest, meadow, city, street, desert, snow, space, \
-moon, sky, underwater, room, bedroom, living room, kitchen, library, office, classroom, cafe. \
-Hours: day, dawn, sunset, dusk, night. Weather: rain, snowfall, fog, clouds, aurora, autumn."""
+height. Places: beach, sea, harbour, lake, cliff, mountains, forest, bamboo forest, jungle, \
+meadow, garden, park, farm, wheat field, village, graveyard, savanna, city, street, desert, snow, \
+space, moon, sky, underwater, room, bedroom, living room, bathroom, kitchen, library, office, \
+classroom, cafe, stage. Hours: day, dawn, sunset, dusk, night. Weather: rain, storm, snowfall, \
+fog, clouds, aurora, spring, summer, autumn."""
 
 
 def help_text(topic: str) -> str:

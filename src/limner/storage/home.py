@@ -32,6 +32,11 @@ class Home(msgspec.Struct, frozen=True):
         return self.folder / "blobs"
 
     @property
+    def thumbnails(self) -> Path:
+        """Small pictures for lists, which can be made again."""
+        return self.folder / "thumbnails"
+
+    @property
     def incoming(self) -> Path:
         """The bytes that services delivered and that are not yet pictures, by job."""
         return self.folder / "incoming"

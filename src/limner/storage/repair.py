@@ -32,8 +32,8 @@ from limner.storage.os_errors import disk_errors
 from limner.storage.store import named_queries
 from limner.storage.temp_file import make_folder, sync_folder
 
-# The mark of the home is written at the end, and the sums over the ledger are made anew.
-_OWN_TABLES = ("home", "spending")
+# The mark of the home is written at the end, and what follows from other tables is made anew.
+_OWN_TABLES = ("home", "spending", "gallery")
 
 
 class DatabaseRepair(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,16 +186,18 @@ def _salvage(
 
 
 def _add_up(connection: sqlite3.Connection) -> None:
-    """Make the sums over the ledger anew."""
+    """Make the sums over the ledger and the gallery anew."""
     connection.execute("BEGIN IMMEDIATE")
-    for query in ("spending_clear", "spending_rebuild"):
+    for query in ("spending_clear", "spending_rebuild", "gallery_clear", "gallery_rebuild"):
         connection.execute(named_queries()[query])
     connection.execute("COMMIT")
 
 
 def _tables(connection: sqlite3.Connection) -> list[str]:
-    listed = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-    return [name for (name,) in connection.execute(listed).fetchall()]
+    # Without the index of the search (`gallery_text`) and the tables in which SQLite keeps it.
+    listed = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"
+    names = [name for (name,) in connection.execute(listed).fetchall()]
+    return [name for name in names if not name.startswith("sqlite_")]
 
 
 def _add_rows(connection: sqlite3.Connection, source: sqlite3.Connection, table: str) -> int:

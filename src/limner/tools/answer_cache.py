@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import datetime
 
 import msgspec
 
-from limner.errors import StorageError
-from limner.storage.store import Store
+from limner.storage.store import Store, Transaction
 from limner.wires.base import Prompt
 
 
@@ -34,10 +32,11 @@ class AnswerCache(msgspec.Struct, frozen=True, kw_only=True):
         row = await self.store.read(lambda tx: tx.one("answer_get", key=key))
         return None if row is None else row["text"]
 
-    async def keep(self, key: str, text: str) -> None:
-        """Store an answer. If it cannot be stored, as on a full disk, nothing happens."""
+    def keep(self, key: str, text: str) -> Callable[[Transaction], None]:
+        """What stores an answer in a transaction."""
         now_ms = int(self.clock().timestamp() * 1000)
-        with suppress(StorageError):
-            await self.store.write(
-                lambda tx: tx.run("answer_add", key=key, text=text, created_ms=now_ms)
-            )
+
+        def work(tx: Transaction) -> None:
+            tx.run("answer_add", key=key, text=text, created_ms=now_ms)
+
+        return work

@@ -6,13 +6,14 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
 from limner.content import Content
 from limner.display_text import clean_line
 from limner.errors import NANO_PER_USD, CostSource, ErrorKind
+from limner.money.ledger import PaymentTerms
 from limner.pictures.request import Progress
 from limner.storage.reach import Reach
 
@@ -79,7 +80,11 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
         on_reserved: gets the ledger row of each reservation before anything is sent; if it
             raises, the money is released and nothing is sent.
         on_sending: is called before a paid request is sent.
+        terms: what the call pays for, if it must not be paid twice.
     """
+
+    # Not for programs.
+    _internal: ClassVar = frozenset({"terms"})
 
     session_id: str | None = None
     call_id: str | None = None
@@ -97,6 +102,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     ask: Callable[[Question], Awaitable[bool]] = answer_no
     on_reserved: Callable[[int], Awaitable[None]] = ignore_reservation
     on_sending: Callable[[], None] = lambda: None
+    terms: PaymentTerms | None = None
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,6 +159,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         arguments: the Struct that the schema is derived from.
         answer: a Struct with the members of its value.
         hints: what it may do.
+        quote: checks a call and returns the most that it can cost, in nano-dollars; nothing is
+            sent. None if the tool is free.
     """
 
     name: str
@@ -170,6 +178,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     arguments: type[msgspec.Struct] | None = None
     answer: type[msgspec.Struct] | None = None
     hints: ToolHints | None = None
+    quote: Callable[[Mapping[str, object], ToolContext], Awaitable[int]] | None = None
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True):

@@ -121,6 +121,7 @@ def payer_for(
         approve_over_cap=approve_over_cap,
         on_reserved=context.on_reserved,
         on_sending=context.on_sending,
+        terms=context.terms,
     )
 
 

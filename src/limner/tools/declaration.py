@@ -91,11 +91,16 @@ class ToolDeclaration(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
         *,
         timeout_s: float | None = None,
         parts: Callable[[Mapping[str, Any]], int] = lambda _: 1,
+        quote: Callable[[S, ToolContext], Awaitable[int]] | None = None,
     ) -> Tool:
-        """The tool itself, which calls ``run`` with its arguments as the Struct."""
+        """The tool itself, which calls ``run`` and ``quote`` with its arguments as the Struct."""
 
         def run_with(arguments: Mapping[str, Any], context: ToolContext) -> Awaitable[Outcome]:
             return run(convert_arguments(self.arguments, arguments), context)
+
+        def quote_with(arguments: Mapping[str, Any], context: ToolContext) -> Awaitable[int]:
+            assert quote is not None
+            return quote(convert_arguments(self.arguments, arguments), context)
 
         return Tool(
             name=self.name,
@@ -111,6 +116,7 @@ class ToolDeclaration(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
             timeout_s=timeout_s,
             parts=parts,
             keeps_books=self.keeps_books,
+            quote=None if quote is None else quote_with,
         )
 
 

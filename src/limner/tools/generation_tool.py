@@ -56,7 +56,12 @@ def drawing_tool(
             untrusted=drawn.untrusted,
         )
 
-    return declaration.tool(run, parts=lambda arguments: int(arguments.get("n", 1)))
+    async def quote(arguments: D, context: ToolContext) -> int:
+        order = order_for(arguments, defaults)
+        plan = await generator.planner.plan(order, context, today=generator.clock().date())
+        return plan.cost_nano
+
+    return declaration.tool(run, quote=quote, parts=lambda arguments: int(arguments.get("n", 1)))
 
 
 def as_value(drawn: PictureSet) -> dict[str, Any]:

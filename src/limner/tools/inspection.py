@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from importlib.resources import files
@@ -36,6 +36,7 @@ from limner.money.ledger import Money
 from limner.money.paid_call import paid_call
 from limner.net.service import wait_text, waits_reported
 from limner.pictures.request import Progress
+from limner.storage.store import Transaction
 from limner.tools.answer_cache import AnswerCache
 from limner.tools.answer_schema import AnswerMismatch, parse_answer
 from limner.tools.arguments import is_blank
@@ -157,7 +158,7 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
     """Answers questions about pictures.
 
     ``registry`` is None if the program has no models. ``connect`` builds the client of a model.
-    ``cache`` is None if answers are not cached. ``timeout_s`` is the time limit of the model's
+    ``caches`` says that all answers are cached. ``timeout_s`` is the time limit of the model's
     answer. ``session_id`` is the session that pays for a call that names none.
     """
 
@@ -166,7 +167,8 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
     loader: PictureLoader
     money: Money
     approval: ApprovalPolicy
-    cache: AnswerCache | None
+    cache: AnswerCache
+    caches: bool
     in_flight: InFlight
     block_images: bool
     timeout_s: float
@@ -179,9 +181,7 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             LimnerError: it failed; the error carries what was spent. Each failure that the
                 specification names has its own message.
         """
-        for name in ("path", "question"):
-            if is_blank(getattr(request, name)):
-                raise InputInvalid(f"{name} is required and must not be blank", field=name)
+        _check_texts(request)
         with self.in_flight.track():
             found = self._find_model(request, context)
             views = await self._load(request, context, found.model)
@@ -194,6 +194,18 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
                 raise
             details = {**inspection.details, **_notice(found)}
             return replace(inspection, details=details, untrusted=not is_ours)
+
+    async def quote(self, request: InspectRequest, context: ToolContext) -> int:
+        """The most that `inspect` can cost with the same arguments, in nano-dollars.
+
+        Raises:
+            LimnerError: `inspect` would raise it before paying.
+        """
+        _check_texts(request)
+        found = self._find_model(request, context)
+        views = await self._load(request, context, found.model)
+        prompt = _prompt(request, views, found)
+        return pricing.quote(found.model, **_tokens(prompt, views)).nano
 
     def _find_model(self, request: InspectRequest, context: ToolContext) -> FoundModel:
         if self.block_images:
@@ -270,7 +282,8 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
         context: ToolContext,
     ) -> Inspection:
         """The cached answer, or a new one."""
-        if self.cache is None:
+        # A row of a batch that was paid for and interrupted gets its answer here.
+        if not self.caches and context.terms is None:
             return await self._ask(found.model, prompt, views, context, keep=None)
         key = self.cache.key(found.model.name, prompt)
         if (known := await self.cache.recall(key)) is not None:
@@ -292,12 +305,9 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
         views: Sequence[LoadedPicture],
         context: ToolContext,
         *,
-        keep: Callable[[str], Awaitable[None]] | None,
+        keep: Callable[[str], Callable[[Transaction], None]] | None,
     ) -> Inspection:
-        tokens = {
-            "input_tokens": _input_tokens(prompt, views),
-            "output_tokens": prompt.max_output_tokens,
-        }
+        tokens = _tokens(prompt, views)
         quote = pricing.quote(model, **tokens)
         payer = payer_for(
             context,
@@ -324,12 +334,14 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             with call.announced(None), self._specified_errors(model):
                 answer = await self._answer(client, model, prompt, context)
             call.received(*pricing.price(model, answer.usage, paid))
-            await call.settle(None)
-            if not (text := answer.text.strip()):
-                raise ModelBadAnswer(NO_TEXT, code="MODEL_NO_TEXT")
-            value = _value(text, prompt.schema, model)
-            if keep is not None:
-                await keep(text)
+            text = answer.text.strip()
+            try:
+                value = _value(text, prompt.schema, model)
+            except ModelBadAnswer:
+                await call.settle(None)
+                raise
+            # In one transaction: a crash cannot lose an answer that is paid for.
+            await call.settle(None, also=None if keep is None else keep(text))
         return Inspection(
             text=text,
             value=value,
@@ -378,6 +390,8 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
 
 def _value(text: str, schema: Mapping[str, Any] | None, model: KnownModel) -> object:
     """The parsed answer, or None without a schema."""
+    if not text:
+        raise ModelBadAnswer(NO_TEXT, code="MODEL_NO_TEXT")
     if schema is None:
         return None
     try:
@@ -435,6 +449,20 @@ def _legend(views: Sequence[LoadedPicture]) -> str:
         if not view.fits:
             lines.append(f"Picture {len(lines) + 1}: {view.path.name}.")
     return "\n".join(lines)
+
+
+def _check_texts(request: InspectRequest) -> None:
+    for name in ("path", "question"):
+        if is_blank(getattr(request, name)):
+            raise InputInvalid(f"{name} is required and must not be blank", field=name)
+
+
+def _tokens(prompt: Prompt, views: Sequence[LoadedPicture]) -> dict[str, int]:
+    """The most tokens that the request and its answer can have."""
+    return {
+        "input_tokens": _input_tokens(prompt, views),
+        "output_tokens": prompt.max_output_tokens,
+    }
 
 
 def _input_tokens(prompt: Prompt, views: Sequence[LoadedPicture]) -> int:

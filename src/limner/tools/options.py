@@ -1,4 +1,4 @@
-"""The keywords of `generate`, `edit`, `render`, `transform` and `inspect`, for type checkers.
+"""The keywords of `generate`, `edit`, `render` and other functions, for type checkers.
 
 Made by scripts/reference.py from the Structs of arguments: run `make format` after a change.
 """
@@ -158,6 +158,22 @@ class TransformOptions(CallHooks, total=False):
     output_format: Literal["png", "jpeg", "webp"] | None
     output_path: str | Path | None
     overwrite: bool | None
+
+
+class CheckOptions(CallHooks, total=False):
+    """The keywords of `check`.
+
+    Attributes:
+        against: A reference of the same size: every visible difference fails.
+        expect: Criteria in words, as: shows 'Save'; has 3 buttons; text is readable.
+        ignore: Parts that may differ from the reference, in pixels.
+        sheet: File path for a PNG with both pictures and the differences marked.
+    """
+
+    against: ImageInput | None
+    expect: Sequence[str] | None
+    ignore: Sequence[Region] | None
+    sheet: str | Path | None
 
 
 class InspectOptions(CallHooks, total=False):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -17,7 +19,7 @@ from limner.imaging.provenance import Manifest, has_manifest
 from limner.money.ledger import Money
 from limner.money.records import LedgerRow
 from limner.pictures.labels import own_handle
-from limner.pictures.lineage import Lineage
+from limner.pictures.lineage import Lineage, PictureRecord
 from limner.pictures.take import MAX_PICTURE_BYTES, Pictures
 from limner.storage.blobs import is_handle
 from limner.storage.files import open_plain
@@ -38,6 +40,63 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     manifest: Manifest | None = None
     unread: str | None = None
     hint: str | None = None
+
+
+class PictureSize(msgspec.Struct, frozen=True, kw_only=True):
+    """Pixels across and down, upright."""
+
+    width: int
+    height: int
+
+
+class RelatedPicture(msgspec.Struct, frozen=True, kw_only=True):
+    """A picture that another one was made from, or that was made from it."""
+
+    handle: str
+    mime: str
+    dimensions: PictureSize
+    bytes: int
+    parent: str | None
+    lineage: Mapping[str, Any]
+    created_ms: int
+
+
+class PictureFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The JSON object of a picture: what `limner show --json` prints.
+
+    Attributes:
+        path: the file that the caller named.
+        handle: its name in the store.
+        mime: its type.
+        dimensions: its size in pixels.
+        bytes: its size in bytes.
+        kept_at: its file in the store.
+        created_ms: when it came.
+        lineage: what was recorded about its origin.
+        ancestors: the pictures that it was made from, nearest first.
+        offspring: the pictures that were made from it, oldest first.
+        cost_usd: what the last call that brought it in cost.
+        cost_source: how that is known.
+        calls: the calls that brought it in.
+        metadata: the texts in the file.
+        provenance: what its C2PA manifest claims.
+    """
+
+    path: str | None
+    handle: str | None
+    mime: str
+    dimensions: PictureSize
+    bytes: int
+    kept_at: str | None
+    created_ms: int | None
+    lineage: Mapping[str, Any] | None
+    ancestors: tuple[RelatedPicture, ...]
+    offspring: tuple[RelatedPicture, ...]
+    cost_usd: float | None
+    cost_source: str | None
+    calls: tuple[Mapping[str, Any], ...]
+    metadata: tuple[Mapping[str, str], ...]
+    provenance: Mapping[str, Any] | None
 
 
 class PictureInfo(Discreet, frozen=True, kw_only=True):
@@ -149,6 +208,61 @@ class PictureInfoReader(msgspec.Struct, frozen=True, kw_only=True):
         except (MissingExtra, ImageError) as error:
             return Provenance(of_original=of_original, unread=error.message, hint=error.hint)
         return Provenance(of_original=of_original, manifest=manifest)
+
+
+def facts_of(info: PictureInfo) -> PictureFacts:
+    """Everything but the bytes, as JSON values."""
+    family = info.family
+    call = info.purchases[0] if info.purchases else None
+    return PictureFacts(
+        path=None if info.path is None else str(info.path),
+        handle=None if family is None else family.record.picture.handle,
+        mime=info.mime,
+        dimensions=PictureSize(width=info.width, height=info.height),
+        bytes=len(info.data),
+        kept_at=None if info.kept_at is None else str(info.kept_at),
+        created_ms=None if family is None else family.record.created_ms,
+        lineage=None if family is None else family.record.lineage,
+        ancestors=() if family is None else tuple(map(_related, family.ancestors)),
+        offspring=() if family is None else tuple(map(_related, family.offspring)),
+        cost_usd=None if call is None else call.cost_usd,
+        cost_source=None if call is None else call.cost_source,
+        calls=tuple(row.as_json() for row in info.purchases),
+        metadata=tuple(word._asdict() for word in info.words),
+        provenance=_provenance_facts(info.provenance),
+    )
+
+
+def _related(record: PictureRecord) -> RelatedPicture:
+    picture = record.picture
+    return RelatedPicture(
+        handle=picture.handle,
+        mime=picture.mime,
+        dimensions=PictureSize(width=picture.width, height=picture.height),
+        bytes=picture.size_bytes,
+        parent=record.parent,
+        lineage=record.lineage,
+        created_ms=record.created_ms,
+    )
+
+
+def _provenance_facts(provenance: Provenance | None) -> Mapping[str, object] | None:
+    if provenance is None:
+        return None
+    manifest = provenance.manifest
+    facts: dict[str, object] = {"kind": "c2pa", "of_original": provenance.of_original}
+    if manifest is None:
+        return {**facts, "state": "unread", "reason": provenance.unread, "hint": provenance.hint}
+    return {
+        **facts,
+        "state": manifest.state,
+        "claim_generator": manifest.claim_generator,
+        "signer": manifest.signer,
+        "issuer": manifest.issuer,
+        "signed_at": manifest.signed_at,
+        "problems": manifest.problems,
+        "ingredients": manifest.ingredients,
+    }
 
 
 def _bytes_in(path: Path) -> bytes:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from limner.catalogue.images import Size
 from limner.dollars import format_usd
-from limner.errors import ImageError, StorageError, UserError
+from limner.errors import ImageError, ReachDenied, StorageError, UserError
 from limner.money.ledger import JobRow
 from limner.money.paid_call import PaidCall, finish_despite_cancellation, resumed_call
 from limner.pictures.request import Progress, Receipt, RemoteJob
@@ -43,6 +43,29 @@ async def recover(
                 if await _is_usable(row, file, drawing):
                     return await _finish_delivered(row, file, drawing)
         return await _fetch(row, drawing, progress)
+
+
+async def fetch_result(
+    row: JobRow,
+    drawing: ImageGenerator,
+    *,
+    path: str | None,
+    progress: Callable[[Progress], None],
+) -> GeneratedImage | None:
+    """The picture of a job whose process has ended: as it was saved, or by `recover`.
+
+    ``path`` is the file that the ledger names. Returns None if the picture is lost, or cannot be
+    fetched now.
+
+    Raises:
+        LimnerError: as `recover`.
+    """
+    if row.state == "settled" and row.picture is not None and path is not None:
+        return await _saved_image(row, row.picture, Path(path), drawing)
+    has_bytes = await asyncio.to_thread(delivered_file, row, drawing) is not None
+    if row.state == "settled" and row.picture is None and not has_bytes:
+        return None
+    return await recover(row, drawing, progress=progress)
 
 
 async def close_job(row: JobRow, drawing: ImageGenerator, *, cost_nano: int | None) -> None:
@@ -166,6 +189,27 @@ async def _write_stored(row: JobRow, handle: str, drawing: ImageGenerator) -> Ge
         provider=row.provider,
         model=request.model,
         prompt_used=request.prompt,
+        untrusted=entry.untrusted,
+    )
+
+
+async def _saved_image(
+    row: JobRow, master: str, path: Path, drawing: ImageGenerator
+) -> GeneratedImage:
+    """The picture in a file that was written, which may be converted from the purchased one."""
+    entry, pictures = decode_entry(row), drawing.output.pictures
+    try:
+        image = await pictures.take_file(path)
+    except (ImageError, ReachDenied, StorageError):
+        image = await pictures.recall(master)
+    return GeneratedImage(
+        path=path,
+        image=image,
+        cost_nano=row.cost_nano,
+        cost_source=row.cost_source,
+        provider=row.provider,
+        model=row.model,
+        prompt_used=entry.request.prompt,
         untrusted=entry.untrusted,
     )
 

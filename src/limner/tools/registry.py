@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from limner.errors import (
     Cancelled,
+    InputInvalid,
     LimnerError,
     ToolTimeout,
     ToolUnavailable,
@@ -67,6 +68,21 @@ class ToolRegistry:
         """The tool of that name, available or not."""
         return self._tools.get(name)
 
+    def read(self, call: ToolCall) -> tuple[Tool, Mapping[str, object]]:
+        """The tool of a call, and the arguments as its schema means them.
+
+        Raises:
+            InputInvalid: there is no such tool, or an argument is missing or wrong.
+        """
+        tool = self._tools.get(call.name)
+        if tool is None:
+            names = ", ".join(self._tools)
+            raise InputInvalid(
+                f"there is no tool {call.name[:_SHOWN_NAME_CHARS]!r}; the tools: {names}",
+                field="tool",
+            )
+        return tool, _meant(tool, call)
+
     def definitions(self, allowed: Collection[str] | None = None) -> list[Tool]:
         """The tools a model can be offered: available and allowed, in the order given.
 
@@ -88,7 +104,7 @@ class ToolRegistry:
         Raises:
             asyncio.CancelledError: the caller was cancelled; the tools have cleaned up.
         """
-        tasks = [asyncio.create_task(self._answer(call, context)) for call in calls]
+        tasks = [asyncio.create_task(self.execute(call, context)) for call in calls]
         with _cancelled_by(context.cancel, tasks):
             results = await asyncio.gather(*tasks)
         total = context.result_budget_chars
@@ -100,7 +116,8 @@ class ToolRegistry:
         ]
         return result_budget.fit_all(results, caps=caps, total=total)
 
-    async def _answer(self, call: ToolCall, context: ToolContext) -> ToolResult:
+    async def execute(self, call: ToolCall, context: ToolContext) -> ToolResult:
+        """Run one call and return its whole result, for a caller that is no model."""
         try:
             tool = self._tools.get(call.name)
             if tool is None:

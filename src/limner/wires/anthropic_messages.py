@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
+from limner.json_shapes import as_list
 from limner.wires.base import (
     Effort,
     ModelRequest,
@@ -65,6 +66,7 @@ class AnthropicMessages:
     """The wire of the Messages API."""
 
     version = "v1"
+    batch_api = "anthropic"
 
     def headers(self, key: str) -> Mapping[str, str]:
         """The key, and the version of the API that this wire follows."""
@@ -77,7 +79,7 @@ class AnthropicMessages:
             "model": model,
             "messages": list(_messages(turns)),
             "max_tokens": prompt.max_output_tokens,
-            "stream": True,
+            "stream": prompt.stream,
         }
         if system is not None:
             body["system"] = system
@@ -102,6 +104,14 @@ class AnthropicMessages:
     def reader(self) -> StreamReader:
         """A reader for one message."""
         return _Reader(API)
+
+    def events(self, whole: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+        """The start of the message, its blocks, and its end."""
+        yield {"type": "message_start", "message": whole}
+        for index, block in enumerate(as_list(whole.get("content"))):
+            yield {"type": "content_block_start", "index": index, "content_block": block}
+        end = {name: whole.get(name) for name in ("stop_reason", "stop_details")}
+        yield {"type": "message_delta", "delta": end, "usage": whole.get("usage")}
 
 
 WIRE = AnthropicMessages()

@@ -7,9 +7,9 @@ in ``WIRES``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 import msgspec
 
@@ -74,6 +74,7 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
         max_output_tokens: the most tokens of an answer, reasoning included.
         conversation: the id of the conversation that this request continues. A service may cache
             the start of its requests under this id.
+        stream: False if the answer is wanted in one piece, as in a batch of the vendor.
     """
 
     items: Sequence[Mapping[str, Any]]
@@ -87,6 +88,7 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     effort: Effort | None = None
     max_output_tokens: int = DEFAULT_MAX_OUTPUT_TOKENS
     conversation: str | None = None
+    stream: bool = True
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
@@ -193,6 +195,20 @@ class Wire(Protocol):
 
     def reader(self) -> StreamReader:
         """A reader for one answer."""
+        ...
+
+
+@runtime_checkable
+class BatchWire(Wire, Protocol):
+    """An API whose requests the vendor takes in batches too."""
+
+    @property
+    def batch_api(self) -> str:
+        """The vendor's batch API."""
+        ...
+
+    def events(self, whole: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+        """The events that a reader gets for an answer that came in one piece."""
         ...
 
 

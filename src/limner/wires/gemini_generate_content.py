@@ -87,6 +87,7 @@ class GeminiGenerateContent:
     """The wire of generateContent."""
 
     version = "v1beta"
+    batch_api = "gemini"
 
     def headers(self, key: str) -> Mapping[str, str]:
         """The key in a header, so that no log of URLs contains it."""
@@ -117,6 +118,10 @@ class GeminiGenerateContent:
     def reader(self) -> StreamReader:
         """A reader for one generation."""
         return _Reader(API)
+
+    def events(self, whole: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+        """A chunk has the same form as a whole generation."""
+        return [whole]
 
 
 WIRE = GeminiGenerateContent()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, cast
 
@@ -75,6 +75,7 @@ class OpenAIResponses:
     """The wire of the Responses API."""
 
     version = None
+    batch_api = "openai"
 
     def headers(self, key: str) -> Mapping[str, str]:
         """The key as a bearer token."""
@@ -90,7 +91,7 @@ class OpenAIResponses:
             "input": [item for turn in build_turns(prompt, _TAKES) for item in _items(turn)],
             "max_output_tokens": prompt.max_output_tokens,
             "store": False,
-            "stream": True,
+            "stream": prompt.stream,
         }
         if prompt.instructions is not None:
             body["instructions"] = replace_surrogates(prompt.instructions)
@@ -110,6 +111,12 @@ class OpenAIResponses:
     def reader(self) -> StreamReader:
         """A reader for one response."""
         return _Reader()
+
+    def events(self, whole: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+        """The last event has the whole response in it."""
+        kinds = {"failed": "response.failed", "incomplete": "response.incomplete"}
+        kind = kinds.get(str(whole.get("status")), "response.completed")
+        return [{"type": kind, "response": whole}]
 
 
 WIRE = OpenAIResponses()

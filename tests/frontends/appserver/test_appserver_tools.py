@@ -198,6 +198,7 @@ async def test_the_model_is_offered_tools_of_both_forms_and_not_the_hidden_ones(
         "image_render",
         "image_transform",
         "inspect_image",
+        "image_check",
         "asset_search",
     ]
     ours.append("image_recall")
@@ -229,7 +230,7 @@ async def test_a_deferred_tool_is_found_called_and_remembered(stage: Stage) -> N
     async with stage.piped() as client:
         await client.request("thread/resume", threadId=thread)
         await client.turn(thread, "again")
-    offered = [[tool["name"] for tool in body["tools"]][7:] for body in stage.bodies]
+    offered = [[tool["name"] for tool in body["tools"]][8:] for body in stage.bodies]
     found = ["ui__screenshot", "tool_search"]
     assert offered == [["tool_search"], found, found, found]
     search, shot = stage.outputs()
@@ -383,6 +384,7 @@ async def test_tools_can_be_changed_and_ours_turned_off(stage: Stage) -> None:
         "image_render",
         "image_transform",
         "inspect_image",
+        "image_check",
         "asset_search",
     ]
     offered = [[tool["name"] for tool in body["tools"]] for body in stage.bodies]

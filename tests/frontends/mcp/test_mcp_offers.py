@@ -23,6 +23,7 @@ HINTS = {
     "image_render": (False, True, False, False),
     "image_transform": (False, True, False, False),
     "inspect_image": (True, False, False, True),
+    "image_check": (False, False, False, True),
     "asset_search": (False, False, False, False),
     "image_fit": (True, False, True, False),
     "image_job": (False, True, True, True),

@@ -22,6 +22,7 @@ NOT_IN_PYTHON = {
     "debug": "`Limner(observe=…)`",
     "dry_run": "`quote`",
     "evidence": "`evidence`",
+    "junit": "the result has the verdicts: `PictureCheck.criteria`",
     "output_path": "the result has the bytes: `FittedImage.data`",
     "overwrite": "the result has the bytes: `FittedImage.data`",
     "print": "a program runs turns one by one",

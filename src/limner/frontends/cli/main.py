@@ -22,8 +22,11 @@ COMMANDS = {
     "edit": "change a picture, or draw from pictures",
     "render": "draw a chart, a diagram, a page or an SVG document exactly as written",
     "transform": "crop, scale, mark, blur, cut out, convert or compress a picture, for free",
+    "check": "compare a picture with a reference, and judge criteria in words",
     "inspect": "ask a question about pictures",
     "fit": "make pictures ready for models, and say what it costs to send them",
+    "batch": "run many calls from a manifest, each row once, within one budget",
+    "work": "take rows of the open batches of this home",
     "show": "what a picture is, where it comes from and what was made from it",
     "models": "models that draw and look: what is usable now, what a key adds",
     "spend": "what was spent, and on what",
@@ -39,6 +42,7 @@ COMMANDS = {
     "trust": "accept the limner.toml of a folder, as it is now",
     "keys": "store, list and remove API keys",
     "doctor": "check that everything works here, and repair a damaged home",
+    "studio": "open a page with everything that was made, seen and spent",
     "demo": "draw a scene, a chart and a diagram offline, and look at one",
 }
 EXAMPLE = """\

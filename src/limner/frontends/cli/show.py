@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
+
+import msgspec
 
 from limner.client import Limner
 from limner.content import format_bytes
 from limner.dollars import format_usd
-from limner.errors import NANO_PER_USD
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.preview import show_bytes
 from limner.frontends.cli.rendering import clipped
@@ -18,7 +18,7 @@ from limner.frontends.cli.stderr import is_live
 from limner.frontends.cli.terminal import wait_for
 from limner.imaging.provenance import Manifest
 from limner.pictures.lineage import Lineage, PictureRecord
-from limner.tools.picture_info import PictureInfo, Provenance
+from limner.tools.picture_info import PictureInfo, Provenance, facts_of
 
 EXAMPLE = """\
 examples:
@@ -51,7 +51,7 @@ async def _show(name: str, *, quiet: bool) -> CommandResult:
             size = (shown.width, shown.height)
             await show_bytes(shown.data, mime=shown.mime, size=size, lim=lim)
     lines = [clipped(line, LINE_WIDTH) for line in _lines(shown)]
-    return CommandResult(value=_as_json(shown), text="\n".join(lines))
+    return CommandResult(value=msgspec.to_builtins(facts_of(shown)), text="\n".join(lines))
 
 
 def _lines(shown: PictureInfo) -> Iterator[str]:
@@ -129,57 +129,3 @@ def _origin(record: PictureRecord) -> str:
 def _in_short(record: PictureRecord) -> str:
     picture = record.picture
     return f"{picture.handle}  {picture.mime}  {picture.width}x{picture.height}"
-
-
-def _as_json(shown: PictureInfo) -> dict[str, Any]:
-    family = shown.family
-    call = shown.purchases[0] if shown.purchases else None
-    return {
-        "path": None if shown.path is None else str(shown.path),
-        "handle": None if family is None else family.record.picture.handle,
-        "mime": shown.mime,
-        "dimensions": {"width": shown.width, "height": shown.height},
-        "bytes": len(shown.data),
-        "kept_at": None if shown.kept_at is None else str(shown.kept_at),
-        "created_ms": None if family is None else family.record.created_ms,
-        "lineage": None if family is None else family.record.lineage,
-        "ancestors": [] if family is None else [*map(_record_as_json, family.ancestors)],
-        "offspring": [] if family is None else [*map(_record_as_json, family.offspring)],
-        "cost_usd": None if call is None else call.cost_nano / NANO_PER_USD,
-        "cost_source": None if call is None else call.cost_source,
-        "calls": [row.as_json() for row in shown.purchases],
-        "metadata": [{"keyword": word.keyword, "text": word.text} for word in shown.words],
-        "provenance": _provenance_as_json(shown.provenance),
-    }
-
-
-def _record_as_json(record: PictureRecord) -> dict[str, Any]:
-    picture = record.picture
-    return {
-        "handle": picture.handle,
-        "mime": picture.mime,
-        "dimensions": {"width": picture.width, "height": picture.height},
-        "bytes": picture.size_bytes,
-        "parent": record.parent,
-        "lineage": record.lineage,
-        "created_ms": record.created_ms,
-    }
-
-
-def _provenance_as_json(provenance: Provenance | None) -> Mapping[str, Any] | None:
-    if provenance is None:
-        return None
-    manifest = provenance.manifest
-    facts = {"kind": "c2pa", "of_original": provenance.of_original}
-    if manifest is None:
-        return {**facts, "state": "unread", "reason": provenance.unread, "hint": provenance.hint}
-    return {
-        **facts,
-        "state": manifest.state,
-        "claim_generator": manifest.claim_generator,
-        "signer": manifest.signer,
-        "issuer": manifest.issuer,
-        "signed_at": manifest.signed_at,
-        "problems": manifest.problems,
-        "ingredients": manifest.ingredients,
-    }

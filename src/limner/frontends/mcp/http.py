@@ -22,20 +22,17 @@ from msgspec.structs import replace
 from limner.errors import UserError
 from limner.frontends import server_token
 from limner.frontends.connection_guard import LIMITS, ConnectionGuard, allow_many_files
+from limner.frontends.http_listener import bind, guarded_protocol, host_names, in_url
 from limner.frontends.mcp.http_app import PATH, HttpAccess, McpApp
-from limner.frontends.mcp.http_guard import guarded_protocol
 from limner.frontends.mcp.server import McpServer
 from limner.frontends.mcp.tokens import SharedSecret, SignedTokens, Verifier
-from limner.frontends.server_token import ServerToken, TokenOptions, is_loopback
+from limner.frontends.server_token import ServerToken, TokenOptions
 from limner.storage.home import Home
 
 TOKEN_NAME = "mcp"  # noqa: S105 - the name of the file, not a secret
 # A message that starts a session is short, and the server keeps it as long as the session.
 MCP_LIMITS = replace(LIMITS, opening_bytes=64 * 1024)
 GRACE_S = 5
-BACKLOG = 1024
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - the user chose it, and it requires a token
 
 
 class OAuth(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +79,10 @@ async def serve(server: McpServer, listening: HttpOptions, *, home: Home) -> Non
     # The default would end the process before the file of the token is removed.
     signal.signal(signal.SIGTERM, _exit)
     allow_many_files()
-    with _bind(listening) as bound, _token(listening, bound, home=home) as token:
+    with (
+        bind(listening.host, listening.port) as bound,
+        _token(listening, bound, home=home) as token,
+    ):
         port = bound.getsockname()[1]
         app = McpApp(server, access=_access(listening, token, port=port), limits=MCP_LIMITS)
         config = uvicorn.Config(
@@ -96,7 +96,7 @@ async def serve(server: McpServer, listening: HttpOptions, *, home: Home) -> Non
             ws="none",
         )
         # The socket listens already: a program that waits for this line can connect.
-        sys.stderr.write(f"limner mcp: http://{_in_url(listening.host)}:{port}{PATH}\n")
+        sys.stderr.write(f"limner mcp: http://{in_url(listening.host)}:{port}{PATH}\n")
         if (line := server_token.describe(token)) is not None:
             sys.stderr.write(f"limner mcp: {line}\n")
         sys.stderr.flush()
@@ -118,13 +118,10 @@ def _token(
 
 
 def _access(listening: HttpOptions, token: ServerToken | None, *, port: int) -> HttpAccess:
-    host = listening.host.strip("[]")
-    local = _LOOPBACK if is_loopback(host) or host in _EVERYWHERE else ()
-    hosts = {f"{name}:{port}" for name in (*local, _in_url(host))}
-    hosts |= {named for name in listening.names for named in (name, f"{name}:{port}")}
+    hosts = host_names(listening.host, port, names=listening.names)
     if (oauth := listening.oauth) is None:
         verifier: Verifier | None = None if token is None else SharedSecret(token)
-        return HttpAccess(hosts=frozenset(hosts), verifier=verifier)
+        return HttpAccess(hosts=hosts, verifier=verifier)
     resource = urlsplit(oauth.resource)
     path = f"/.well-known/oauth-protected-resource{resource.path.rstrip('/')}"
     metadata: dict[str, Any] = {
@@ -135,7 +132,7 @@ def _access(listening: HttpOptions, token: ServerToken | None, *, port: int) -> 
     if oauth.scopes:
         metadata["scopes_supported"] = [*oauth.scopes]
     return HttpAccess(
-        hosts=frozenset(hosts),
+        hosts=hosts,
         verifier=SignedTokens(issuer=oauth.issuer, resource=oauth.resource, keys=oauth.keys),
         scopes=frozenset(oauth.scopes),
         metadata=metadata,
@@ -145,28 +142,3 @@ def _access(listening: HttpOptions, token: ServerToken | None, *, port: int) -> 
 
 def _exit(_: int, __: FrameType | None) -> None:
     sys.exit(0)
-
-
-def _in_url(host: str) -> str:
-    return f"[{host}]" if ":" in host and not host.startswith("[") else host
-
-
-def _bind(listening: HttpOptions) -> socket.socket:
-    host = listening.host.strip("[]")
-    try:
-        found = socket.getaddrinfo(host, listening.port, type=socket.SOCK_STREAM)
-        family, kind, protocol, _, address = found[0]
-        bound = socket.socket(family, kind, protocol)
-        try:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.bind(address)
-            bound.listen(BACKLOG)
-        except OSError:
-            bound.close()
-            raise
-    except OSError as error:
-        raise UserError(
-            f"cannot listen on {listening.host}:{listening.port}: {error.strerror}",
-            hint="Choose another port, or 0 for any free port.",
-        ) from error
-    return bound

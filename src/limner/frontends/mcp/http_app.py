@@ -18,6 +18,7 @@ from typing import Any, TypeAlias, cast
 import msgspec
 
 from limner.frontends.connection_guard import ServerLimits
+from limner.frontends.http_listener import refusal_of_names
 from limner.frontends.mcp import protocol
 from limner.frontends.mcp.http_sessions import HttpSession, HttpSessions, MessageStream
 from limner.frontends.mcp.server import McpServer, decode_params
@@ -97,13 +98,11 @@ class HttpAccess(msgspec.Struct, frozen=True, kw_only=True):
 
     def check_names(self, exchange: Exchange) -> None:
         """Refuse a web page of another machine, and a request that was sent to another name."""
-        if exchange.header("host") not in self.hosts:
-            raise Refused(HTTPStatus.MISDIRECTED_REQUEST)
-        origin = exchange.header("origin")
-        if origin is not None and origin.partition("://")[2] not in self.hosts:
-            raise Refused(HTTPStatus.FORBIDDEN)
-        if origin is not None and origin.partition("://")[0] not in ("http", "https"):
-            raise Refused(HTTPStatus.FORBIDDEN)
+        refusal = refusal_of_names(
+            self.hosts, host=exchange.header("host"), origin=exchange.header("origin")
+        )
+        if refusal is not None:
+            raise Refused(refusal)
 
     async def caller(self, exchange: Exchange) -> str:
         """Return the name of the caller.

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import msgspec
 
 from limner.client import Limner
-from limner.content import Picture
-from limner.errors import ImageError, LimnerError, ReachDenied, StorageError, UserError
+from limner.errors import LimnerError, UserError
 from limner.frontends.mcp.calls import CallRow, CallStore
 from limner.frontends.mcp.running_calls import ELSEWHERE
 from limner.money.ledger import OWNER_DIED
@@ -18,9 +16,9 @@ from limner.money.records import JobRow
 from limner.pictures.request import Progress
 from limner.tools.base import Outcome
 from limner.tools.generation_tool import as_value, source_of
-from limner.tools.journal import decode_entry
 from limner.tools.output_file import GeneratedImage
 from limner.tools.picture_set import PictureSet
+from limner.tools.recovery import fetch_result
 
 NO_SUCH_JOB = "NO_SUCH_JOB"
 JOB_ENDED = "JOB_ENDED"
@@ -118,15 +116,10 @@ class CallResumer(msgspec.Struct, frozen=True, kw_only=True):
     async def _of_job(
         self, job: JobRow, row: CallRow, progress: Callable[[Progress], None]
     ) -> GeneratedImage:
-        if job.state == "settled" and job.picture is not None and row.path is not None:
-            return await self._saved_image(job, row.path)
-        if job.in_flight:
+        if job.in_flight and (job.picture is None or row.path is None):
             raise _elsewhere()
-        has_bytes = self.lim.delivered_file(job) is not None
-        if job.state == "settled" and job.picture is None and not has_bytes:
-            raise _lost(row)
         try:
-            drawn = await self.lim.recover(job, progress=progress)
+            drawn = await fetch_result(job, self.lim.drawing, path=row.path, progress=progress)
         except UserError as error:
             if error.code != ALREADY_RECEIVED:
                 raise
@@ -134,26 +127,6 @@ class CallResumer(msgspec.Struct, frozen=True, kw_only=True):
         if drawn is None:
             raise _lost(row)
         return drawn
-
-    async def _saved_image(self, job: JobRow, path: str) -> GeneratedImage:
-        entry = decode_entry(job)
-        return GeneratedImage(
-            path=Path(path),
-            image=await self._picture_at(path, job.picture or ""),
-            cost_nano=job.cost_nano,
-            cost_source=job.cost_source,
-            provider=job.provider,
-            model=job.model,
-            prompt_used=entry.request.prompt,
-            untrusted=entry.untrusted,
-        )
-
-    async def _picture_at(self, path: str, master: str) -> Picture:
-        """Return the picture in the file, which may be converted from the purchased one."""
-        try:
-            return await self.lim.pictures.take_file(Path(path))
-        except (ImageError, ReachDenied, StorageError):
-            return await self.lim.pictures.recall(master)
 
 
 def _outcome(fetched: Sequence[GeneratedImage | LimnerError]) -> Outcome:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
+
+from msgspec.structs import replace
 
 from limner.imaging.evidence.record import Box, Control, LabelledValue, Table, TextLine
 
@@ -21,6 +23,8 @@ _LEAST_ROWS = 3
 # Rows of one table are at most this many line heights apart.
 _ROW_GAP = 3.2
 MAX_VALUES = 400
+# A column of an article has so many lines, and half of these so many letters.
+_LEAST_COLUMN_LINES, _LEAST_COLUMN_LETTERS = 3, 28
 
 
 def is_number(text: str) -> bool:
@@ -55,19 +59,111 @@ def surrounding(boxes: Iterable[Box]) -> Box:
     return Box(x=left, y=top, width=right - left, height=bottom - top)
 
 
-def find_tables(rows: Sequence[Sequence[TextLine]]) -> list[Table]:
-    """Consecutive rows whose pieces stand in the same columns."""
-    tables: list[Table] = []
+def reading_order(lines: Sequence[TextLine]) -> list[TextLine]:
+    """The lines with the columns of an article one after the other, and new row numbers."""
+    columns = _text_columns(lines)
+    if len(columns) < 2:
+        return list(lines)
+    top = min(line.box.y for column in columns for line in column)
+    bottom = max(line.box.y + line.box.height for column in columns for line in column)
+    edges = [min(line.box.x for line in column) for column in columns]
+    slack = columns[0][0].box.height
+
+    def place(line: TextLine) -> tuple[int, int]:
+        """The part of the page, and the column in it."""
+        if line.box.y + line.box.height <= top:
+            return 0, 0
+        if line.box.y >= bottom:
+            return 2, 0
+        return 1, sum(line.box.x >= edge - slack for edge in edges[1:])
+
+    crossing = any(
+        place(line)[0] == 1
+        and any(line.box.x < edge - slack < _right(line.box) - slack for edge in edges[1:])
+        for line in lines
+    )
+    if crossing:
+        return list(lines)
+    ordered = sorted(lines, key=lambda line: (*place(line), line.row, line.box.x))
+    numbers: dict[tuple[int, int, int], int] = {}
+    return [
+        replace(line, row=numbers.setdefault((*place(line), line.row), len(numbers)))
+        for line in ordered
+    ]
+
+
+def _text_columns(lines: Sequence[TextLine]) -> list[list[TextLine]]:
+    """The paragraphs that stand side by side, from left to right, by the left edges of lines."""
+    groups: list[list[TextLine]] = []
+    for line in sorted(lines, key=lambda line: line.box.x):
+        group = groups[-1] if groups else None
+        if group and line.box.x - group[0].box.x <= 0.7 * line.box.height:
+            group.append(line)
+        else:
+            groups.append([line])
+    found = [sorted(group, key=lambda line: line.box.y) for group in groups]
+    found = [group for group in map(_paragraph_lines, found) if len(group) >= _LEAST_COLUMN_LINES]
+    side_by_side = all(
+        max(_right(line.box) for line in left) < min(line.box.x for line in right)
+        and _shared_height(left, right) > 0.5
+        for left, right in pairwise(found)
+    )
+    return found if side_by_side else []
+
+
+def _paragraph_lines(group: Sequence[TextLine]) -> list[TextLine]:
+    """The lines of a group that follow closely on each other and are as long as in a paragraph."""
+    close = [
+        line
+        for line in group
+        if any(
+            0 < abs(line.box.y - other.box.y) <= 2.2 * min(line.box.height, other.box.height)
+            for other in group
+        )
+    ]
+    long = sum(len(line.text) >= _LEAST_COLUMN_LETTERS for line in close)
+    return close if 2 * long >= len(close) else []
+
+
+def _shared_height(left: Sequence[TextLine], right: Sequence[TextLine]) -> float:
+    """The part of the shorter column that is beside the other one."""
+    spans = [
+        (column[0].box.y, column[-1].box.y + column[-1].box.height) for column in (left, right)
+    ]
+    shared = min(span[1] for span in spans) - max(span[0] for span in spans)
+    return shared / max(1, min(end - start for start, end in spans))
+
+
+def find_tables(
+    rows: Sequence[Sequence[TextLine]], cells: Mapping[TextLine, Box] | None = None
+) -> list[Table]:
+    """Consecutive rows whose pieces stand in the same columns.
+
+    ``cells`` are the boxes of a ruled table, by the text in them.
+    """
+    known = cells or {}
+    tables = list(_find_tables([[_placed(line, known) for line in row] for row in rows]))
+    return tables[:_MAX_TABLES]
+
+
+def _placed(line: TextLine, cells: Mapping[TextLine, Box]) -> TextLine:
+    """The line, as wide as its cell."""
+    cell = cells.get(line)
+    if cell is None:
+        return line
+    return replace(line, box=replace(line.box, x=cell.x, width=cell.width))
+
+
+def _find_tables(rows: Sequence[Sequence[TextLine]]) -> Iterator[Table]:
     run: list[Sequence[TextLine]] = []
     for row in rows:
         if run and not (
             _continues(run[-1], row) and _is_regular(run, row) and _shares_columns(run, row)
         ):
-            tables.extend(_table(run))
+            yield from _table(run)
             run = []
         run = [*run, row] if len(row) >= 2 else []
-    tables.extend(_table(run))
-    return tables[:_MAX_TABLES]
+    yield from _table(run)
 
 
 def _continues(above: Sequence[TextLine], row: Sequence[TextLine]) -> bool:
@@ -88,7 +184,18 @@ def _shares_columns(run: Sequence[Sequence[TextLine]], row: Sequence[TextLine]) 
     hits = [place for place in places if place is not None]
     if len(hits) != len(set(hits)):
         return False
+    if len(columns) > 2 and _is_in_order(places, columns):
+        return True
     return len(hits) >= 2 and len(hits) >= len(row) - 1
+
+
+def _is_in_order(places: Sequence[int | None], columns: Sequence[tuple[int, int]]) -> bool:
+    """Whether a row has one piece for each column, and none stands in another one.
+
+    A number at the right of its column need not be below a heading at the left.
+    """
+    right = [place is None or place == number for number, place in enumerate(places)]
+    return len(places) == len(columns) and all(right) and any(one is not None for one in places)
 
 
 def _columns(run: Sequence[Sequence[TextLine]]) -> list[tuple[int, int]]:
@@ -117,20 +224,27 @@ def _table(run: Sequence[Sequence[TextLine]]) -> Iterator[Table]:
     cells: list[tuple[str, ...]] = []
     for row in run:
         texts = [""] * len(columns)
-        for piece in row:
-            place = _column(columns, piece.box)
+        places = [_column(columns, piece.box) for piece in row]
+        if _is_in_order(places, columns):
+            places = [*range(len(columns))]
+        for piece, place in zip(row, places, strict=True):
             if place is not None:
                 texts[place] = f"{texts[place]} {piece.text}".strip()
         cells.append(tuple(texts))
     header = _has_header(run, cells)
     body = cells[1:] if header else cells
-    if len(columns) == 2 and all(row[0].isdigit() for row in cells):
-        return  # numbered lines, as in an editor
+    if len(columns) == 2 and (not header or _are_pairs(cells)):
+        return  # labels with their values, or numbered lines as in an editor
     # Cards of a dashboard are columns of numbers; without words a row cannot be named.
     if not any(cell and not is_number(cell) for row in body for cell in row):
         return
     boxes = tuple(surrounding(piece.box for piece in row) for row in run)
     yield Table(rows=tuple(cells), header=header, box=surrounding(boxes), row_boxes=boxes)
+
+
+def _are_pairs(cells: Sequence[tuple[str, ...]]) -> bool:
+    first = [row[0] for row in cells]
+    return all(map(str.isdigit, first)) or all(text.endswith((":", "\uff1a")) for text in first)
 
 
 def _has_header(run: Sequence[Sequence[TextLine]], cells: Sequence[tuple[str, ...]]) -> bool:
@@ -163,10 +277,13 @@ def find_values(
     for field in fields:
         if field.label:
             yield LabelledValue(label=field.label, value=field.state, found="field", box=field.box)
+    taken = [*(control.box for control in controls), *(table.box for table in tables)]
     for row in rows:
         yield from _inline(row)
-        yield from _to_the_right(row)
-    taken = [*(control.box for control in controls), *(table.box for table in tables)]
+        right = list(_to_the_right(row))
+        yield from right
+        if right:
+            taken.append(surrounding(line.box for line in row))
     yield from _below([line for line in lines if not any(_inside(line, box) for box in taken)])
 
 

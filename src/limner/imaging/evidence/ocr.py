@@ -83,7 +83,8 @@ class TextRecognizer:
         page = OcrPage(width=200, height=60, original_width=200, original_height=60, rgb=rgb)
         self.read(page)
         box = Box(x=20, y=22, width=60, height=16)
-        interpret(pixels, [TextLine(text="OK", box=box, confidence=99, row=0)], turned=0)
+        line = TextLine(text="OK", box=box, confidence=99, row=0)
+        interpret(pixels, [line], turned=0, recognize=self._recognize)
 
     def read(self, page: OcrPage) -> PageReading:
         """The text of a picture in reading order, and what its layout means.
@@ -96,7 +97,8 @@ class TextRecognizer:
         found, turned = self._upright(self._enlarged(page, pixels, scale))
         lines = [replace(line, box=scaled(line.box, 1 / scale, 1 / scale)) for line in found]
         upright = self._numpy.rot90(pixels, turned // 90)
-        reading = interpret(upright, sort_into_rows(lines[:MAX_LINES]), turned=turned)
+        rows = sort_into_rows(lines[:MAX_LINES])
+        reading = interpret(upright, rows, turned=turned, recognize=self._recognize)
         return map_boxes(reading, page)
 
     def _enlarged(self, page: OcrPage, pixels: Any, scale: float) -> Any:
@@ -136,6 +138,11 @@ class TextRecognizer:
                 if is_credible(line.text, line.confidence):
                     lines.append(line)
         return lines, pieces, tall
+
+    def _recognize(self, pixels: Any) -> str:
+        """The text of one row, without looking for its place."""
+        result = self._engine(self._numpy.ascontiguousarray(pixels[:, :, ::-1]), use_det=False)
+        return "" if not result.txts else str(result.txts[0])
 
     def _lines(self, pixels: Any, *, top: int) -> Iterator[TextLine]:
         try:

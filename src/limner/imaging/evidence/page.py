@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -10,7 +10,15 @@ from msgspec.structs import replace
 
 from limner.imaging.evidence.charts import find_bars, find_slices
 from limner.imaging.evidence.colour_names import hex_code
-from limner.imaging.evidence.layout import MAX_VALUES, find_tables, find_values, label_of, rows_of
+from limner.imaging.evidence.layout import (
+    MAX_VALUES,
+    find_tables,
+    find_values,
+    label_of,
+    reading_order,
+    rows_of,
+)
+from limner.imaging.evidence.monospace import align
 from limner.imaging.evidence.record import (
     Box,
     Control,
@@ -28,15 +36,22 @@ _MAX_SHAPES = 200
 _COLUMN_HEIGHT, _COLUMN_WIDTH = 0.6, 0.45
 
 
-def interpret(pixels: Any, lines: Sequence[TextLine], *, turned: int) -> PageReading:
-    """Everything that the layout of a page says; boxes are in its pixels."""
+def interpret(
+    pixels: Any, lines: Sequence[TextLine], *, turned: int, recognize: Callable[[Any], str]
+) -> PageReading:
+    """Everything that the layout of a page says; boxes are in its pixels.
+
+    ``recognize`` reads the text in the pixels of one row.
+    """
     surfaces = Surfaces(pixels)
     styled = [surfaces.style(line) for line in lines]
+    styled = reading_order(align(pixels, styled, recognize=recognize))
     panels = surfaces.panels(styled)
     columns = [panel.box for panel, _ in panels if _is_column(panel, surfaces)]
     rows = [part for row in rows_of(styled) for part in _split(row, columns)]
     rows = [row for column in (*columns, None) for row in rows if _home(row, columns) == column]
-    tables = find_tables(rows)
+    cells = {inside[0]: panel.box for panel, inside in panels if len(inside) == 1}
+    tables = find_tables(rows, cells)
     flats = surfaces.flats(styled)
     toggles = _toggles(surfaces, flats, styled)
     flats = [flat for flat in flats if flat.shade != surfaces.page_shade]
@@ -51,7 +66,7 @@ def interpret(pixels: Any, lines: Sequence[TextLine], *, turned: int) -> PageRea
     values = [*charted, *find_values(rows, controls, tables)]
     used = {_key(control.box) for control in controls}
     return PageReading(
-        lines=tuple(styled),
+        lines=tuple(replace(line, row=at) for at, row in enumerate(rows) for line in row),
         turned=turned,
         panels=tuple(panel for panel, _ in panels),
         controls=tuple(controls),
@@ -92,6 +107,8 @@ def _controls(
 ) -> list[Control]:
     """Buttons and fields around a text, checkboxes and radio buttons left of it."""
     found: list[Control] = []
+    # The text of one button is not the label of the next.
+    boxed = {inside[0] for panel, inside in panels if len(inside) == 1 and _fits(panel, inside[0])}
     for panel, inside in panels:
         in_table = any(_is_in(inside[0].box, table.box) for table in tables)
         control = surfaces.boxed_control(panel, inside[0]) if len(inside) == 1 else None
@@ -99,19 +116,25 @@ def _controls(
             continue
         if control.kind == "field" or surfaces.is_bordered(control.box, control.colour):
             # A button with a label right above it is a list to choose from.
-            label = label_of(control.box, lines, most_apart=1.6)
+            free = [line for line in lines if line not in boxed]
+            label = label_of(control.box, free, most_apart=1.6)
             if control.kind == "field" or label is not None:
                 text = inside[0].text
                 name = label.text if label is not None else ""
                 control = replace(control, kind="field", state=text, label=name)
         found.append(control)
-    boxed = [control.box for control in found]
+    boxes = [control.box for control in found]
     for line in lines:
-        if not any(_is_in(line.box, box) for box in boxed):
+        if not any(_is_in(line.box, box) for box in boxes):
             mark = surfaces.mark(line)
             if mark is not None:
                 found.append(mark)
     return sorted(found, key=lambda control: (control.box.y, control.box.x))
+
+
+def _fits(panel: Panel, line: TextLine) -> bool:
+    """Whether a panel is as close around its text as a button."""
+    return panel.box.height <= 4 * line.box.height and panel.box.width <= 6 * line.box.width
 
 
 def _toggles(surfaces: Surfaces, flats: Sequence[Flat], lines: Sequence[TextLine]) -> list[Control]:

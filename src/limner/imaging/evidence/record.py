@@ -92,6 +92,8 @@ class TextLine(msgspec.Struct, frozen=True, kw_only=True):
     Pieces with the same ``row`` are next to each other; rows count from 0, top to bottom.
     ``confidence`` is that of the OCR model, in percent. ``ink`` and ``paper`` are the colours of
     the letters and of what is behind them; ``contrast`` is their ratio by WCAG, from 1 to 21.
+    In a monospaced font ``column`` counts the letters from the left edge of the text; else it is
+    -1.
     """
 
     text: str
@@ -101,6 +103,7 @@ class TextLine(msgspec.Struct, frozen=True, kw_only=True):
     ink: str = ""
     paper: str = ""
     contrast: float = 0.0
+    column: int = -1
 
 
 class Panel(msgspec.Struct, frozen=True, kw_only=True):

@@ -180,7 +180,15 @@ class Surfaces:
         inner = core[height // 6 : height - height // 6, width // 6 : width - width // 6]
         even = float((np.abs(inner - core[height // 2, width // 2]).max(axis=2) <= 24).mean())
         if busy > 0.9 and even > 0.95:
-            return None  # a plain swatch, as in the legend of a chart
+            # A light box with a border is empty; without one it is a swatch of a legend.
+            if float(inside[0].mean()) < 0.7:
+                return None
+            rim = np.concatenate(
+                [core[0, width // 3 : -width // 3], core[-1, width // 3 : -width // 3]]
+            )
+            if float(np.abs(rim - core[height // 2, width // 2]).max(axis=1).min()) <= 24:
+                return None
+            busy = 0.0
         # The first row of a square is almost as wide as the square; that of a circle is not.
         if float(inside[0].mean()) < 0.7:
             return "radio", busy > 0.4

@@ -30,6 +30,11 @@ class FontFiles(NamedTuple):
         """The paths of all files, each once."""
         return [str(FOLDER / name) for name in dict.fromkeys(self[1:3] + self.others)]
 
+    def file(self, *, bold: bool, italic: bool) -> Path:
+        """The file for a weight and a slope; upright if it has no italics."""
+        slanted = self.others[0] if italic and self.others and not bold else None
+        return FOLDER / (slanted or (self.bold if bold else self.regular))
+
     @property
     def css(self) -> str:
         """The family and what a viewer without it takes instead, as CSS writes it."""

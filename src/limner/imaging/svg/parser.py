@@ -139,7 +139,9 @@ class _TreeBuilder:
         element = self._open.pop()
         if element.tag == "style":
             css = "".join(child for child in element.children if isinstance(child, str))
+            css = rules.without_embedded_fonts(css)
             rules.check_css(css, where="<style>")
+            element.children = [css]
 
     def text(self, text: str) -> None:
         """Keep text if its element is drawn."""

@@ -14,6 +14,7 @@ from limner.imaging.limits import WorkerLimits
 from limner.imaging.svg import Asset, rules
 from limner.imaging.svg.assets import place_assets
 from limner.imaging.svg.dashes import scale_dashes
+from limner.imaging.svg.embedded_fonts import embed_fonts
 from limner.imaging.svg.parser import SVG_NAMESPACE, Element, parse
 
 # The longer edge of a document without a size, and the longest that is allowed.
@@ -68,7 +69,8 @@ def render(
         ImageTooLarge: the document or the picture is over a limit.
         CorruptImage: it is not an SVG document that can be drawn.
     """
-    return _draw(resolve(document, width=width, height=height, assets=assets, limits=limits))
+    root = _prepare(document, width=width, height=height, assets=assets, limits=limits)
+    return _draw(root.to_text())
 
 
 def resolve(
@@ -76,18 +78,26 @@ def resolve(
 ) -> str:
     """An untrusted document as SVG that any viewer can draw: checked, of a size, without assets.
 
-    Text stays text. It names the bundled font, and what a viewer takes that does not have it.
+    Text stays text, and the letters that it needs are in the file.
 
     Raises:
         ImageError: as `render`.
     """
+    root = _prepare(document, width=width, height=height, assets=assets, limits=limits)
+    embed_fonts(root)
+    return root.to_text()
+
+
+def _prepare(
+    document: str, *, width: int, height: int, assets: Mapping[str, Asset], limits: WorkerLimits
+) -> Element:
     edge = limits.max_svg_edge
     if not (1 <= width <= edge and 1 <= height <= edge):
         raise ImageTooLarge(f"{width}x{height}: a drawing may be 1 to {edge} pixels on each side")
     root = _parse_and_check(document, assets, limits)
     root.attributes.setdefault("font-family", FONTS["sans"].css)
     _set_size(root, width=width, height=height)
-    return root.to_text()
+    return root
 
 
 def render_at_natural_size(document: str, limits: WorkerLimits) -> bytes:

@@ -4,6 +4,7 @@ A document may draw, and may not refer to anything outside itself. An element is
 with its content (it draws nothing), or refused by name, so that the author can fix the document.
 Attributes that are not listed are dropped, except event handlers, which are refused. A ``style``
 element or attribute is kept if it has no at-rules, no escapes and no ``url()`` but ``url(#id)``.
+A font in the document is dropped: a file of limner has one, and the bundled font is drawn.
 """
 
 from __future__ import annotations
@@ -79,6 +80,10 @@ _CAPS = {"stdDeviation": 500.0, "numOctaves": 5.0}
 
 _LOCAL_URL = re.compile(r"url\(\s*(['\"]?)#([^'\"()\s]+)\1\s*\)", re.IGNORECASE)
 _ANY_URL = re.compile(r"(?:url|src|image|image-set|-webkit-image-set)\s*\(", re.IGNORECASE)
+_EMBEDDED_FONT = re.compile(
+    r"@font-face\s*\{(?:[^{}()@\\]|url\(\s*['\"]?data:(?:font|application)/[\w.+-]+;base64,"
+    r"[A-Za-z0-9+/=]*['\"]?\))*\}"
+)
 _AT_RULE = re.compile(r"@[\w-]*")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
@@ -112,6 +117,11 @@ def kept_attributes(tag: str, given: Mapping[str, str]) -> dict[str, str]:
         _check_value(f"{name!r} of <{tag}>", name, value)
         kept[name] = value
     return kept
+
+
+def without_embedded_fonts(css: str) -> str:
+    """CSS without the fonts whose bytes are in it."""
+    return _EMBEDDED_FONT.sub("", css)
 
 
 def check_css(css: str, *, where: str) -> None:

@@ -17,6 +17,8 @@ SELECT handle FROM item_pictures
 UNION
 SELECT picture FROM ledger WHERE picture IS NOT NULL
 UNION
+SELECT picture FROM batch_rows WHERE picture IS NOT NULL
+UNION
 -- What was delivered for a job that has no picture yet.
 SELECT jobs.delivered_sha256
 FROM jobs JOIN ledger ON ledger.id = jobs.ledger_id
@@ -54,6 +56,7 @@ SELECT value AS handle
 FROM json_each(:handles)
 WHERE EXISTS (SELECT 1 FROM item_pictures WHERE item_pictures.handle = value)
     OR EXISTS (SELECT 1 FROM ledger WHERE ledger.picture = value)
+    OR EXISTS (SELECT 1 FROM batch_rows WHERE batch_rows.picture = value)
 UNION
 SELECT drawn_from.value
 FROM ledger

@@ -4,11 +4,20 @@
 -- name: ledger_reserve
 INSERT INTO ledger (
     session_id, tool, provider, model, state, quoted_nano, cost_nano, cost_source, day,
-    created_ms, updated_ms, owner, owner_pid, owner_start, owner_boot, program, scope
+    created_ms, updated_ms, owner, owner_pid, owner_start, owner_boot, program, scope,
+    idempotency_key
 ) VALUES (
     :session_id, :tool, :provider, :model, 'reserved', :quoted_nano, :quoted_nano, 'unknown', :day,
-    :now_ms, :now_ms, :owner, :owner_pid, :owner_start, :owner_boot, :program, :scope
+    :now_ms, :now_ms, :owner, :owner_pid, :owner_start, :owner_boot, :program, :scope,
+    :idempotency_key
 );
+
+-- name: ledger_of_key
+-- The row that counts for what the key names. Released rows do not count.
+SELECT ledger.id, ledger.state, ledger.cost_nano, ledger.cost_source, ledger.picture, ledger.path,
+    ledger.error_code, jobs.id AS job_id
+FROM ledger LEFT JOIN jobs ON jobs.ledger_id = ledger.id
+WHERE ledger.idempotency_key = :key AND ledger.state <> 'released';
 
 -- name: ledger_sent
 UPDATE ledger SET state = 'sent', updated_ms = :now_ms

@@ -22,11 +22,15 @@ if TYPE_CHECKING:
     from limner.tools.generation import ImageGenerator
     from limner.tools.handles import Handles
     from limner.tools.inspection import Inspector
+    from limner.tools.picture_checker import PictureChecker
     from limner.tools.rendering import SourceRenderer
     from limner.tools.transformation import PictureTransformer
 
 # The main tools come first, the others by name.
-_FIRST = ("image_generate", "image_edit", "image_render", "image_transform", "inspect_image")
+_FIRST = (
+    *("image_generate", "image_edit", "image_render", "image_transform", "inspect_image"),
+    "image_check",
+)
 
 
 class ToolParts(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +40,7 @@ class ToolParts(msgspec.Struct, frozen=True, kw_only=True):
     inspector: Inspector
     renderer: SourceRenderer
     transformer: PictureTransformer
+    checker: PictureChecker
     defaults: DrawingDefaults
     pictures: Pictures
     handles: Handles

@@ -59,7 +59,10 @@ def build(parts: ToolParts) -> Tool:
             untrusted=inspection.untrusted,
         )
 
-    return INSPECT_IMAGE.tool(run, timeout_s=inspector.timeout_s + SPARE_S)
+    async def quote(arguments: InspectArguments, context: ToolContext) -> int:
+        return await inspector.quote(InspectRequest(**msgspec.structs.asdict(arguments)), context)
+
+    return INSPECT_IMAGE.tool(run, quote=quote, timeout_s=inspector.timeout_s + SPARE_S)
 
 
 def as_value(inspection: Inspection) -> dict[str, Any]:

@@ -1,0 +1,292 @@
+"""A batch in the store -> its rows, run side by side until none is left.
+
+A row is claimed, run and ended by one process. Before it pays, the transaction of the reservation
+checks that this process still has the row, that the row was not paid for, that the budget of the
+batch lasts, and that the provider's rate admits one more request. What an interrupted row has paid
+is found out in the ledger, and never paid again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import msgspec
+
+from limner.batches import rates
+from limner.batches.queue import BatchQueue
+from limner.batches.records import Batch, BatchStatus, ClaimedRow, RowOutcome
+from limner.errors import (
+    BudgetExceeded,
+    Cancelled,
+    LimnerError,
+    ProviderError,
+    ProviderRateLimited,
+)
+from limner.money.ledger import ALREADY_PAID, Money, PaymentTerms
+from limner.money.records import KeyedPayment, Reservation
+from limner.net.service import waits_reported
+from limner.storage.store import Transaction
+
+# A row that fails without a cost is tried again, if another try may help.
+MAX_TRIES = 4
+FIRST_PAUSE_S = 1.0
+# How often an idle run looks for rows of processes that ended, and for rows that may be tried now.
+LOOK_EVERY_S = 1.0
+REPORT_EVERY_S = 1.0
+
+logger = logging.getLogger("limner.batches")
+
+
+class RowCalls(msgspec.Struct, frozen=True, kw_only=True):
+    """What runs the call of a row.
+
+    Attributes:
+        run: runs it; the terms belong to its payment.
+        recover: finds out what became of a payment, and fetches the result if it can.
+        key_hash: tells keys of a provider apart, without being one.
+    """
+
+    run: Callable[[Batch, ClaimedRow, PaymentTerms], Awaitable[RowOutcome]]
+    recover: Callable[[Batch, ClaimedRow, KeyedPayment, PaymentTerms], Awaitable[RowOutcome]]
+    key_hash: Callable[[str], str]
+
+
+class BatchRunner(msgspec.Struct, frozen=True, kw_only=True):
+    """Runs the rows of batches; ``concurrency`` is how many at once."""
+
+    queue: BatchQueue
+    money: Money
+    calls: RowCalls
+    concurrency: int
+
+    async def run(
+        self,
+        batch: Batch,
+        *,
+        resume: bool = False,
+        on_status: Callable[[BatchStatus], None] = lambda _: None,
+    ) -> BatchStatus:
+        """Run rows until none is left, the batch is cancelled, or a cap refuses a row.
+
+        If the caller is cancelled, rows in flight end first; a second cancellation stops them too.
+
+        Args:
+            batch: the batch; it must be open.
+            resume: try failed rows again that cost nothing, and ask about uncertain payments.
+            on_status: gets the state of the batch every second.
+        """
+        await self.money.conclude_dead_calls()
+        run = _Run(self, batch, on_status=on_status)
+        if resume:
+            await self.queue.retry(batch)
+        return await run.to_end(uncertain=resume)
+
+    async def status(self, batch: Batch, *, stopped: str | None = None) -> BatchStatus:
+        """The state of a batch now."""
+        sums = await self.money.sums_of_session(batch.id)
+        return BatchStatus(
+            batch=await self.queue.get(batch.id),
+            counts=await self.queue.counts(batch),
+            spent_nano=sums.settled_nano + sums.unknown_nano,
+            unknown_nano=sums.unknown_nano,
+            stopped=stopped,
+        )
+
+
+class _Run:
+    """One process at work on one batch."""
+
+    def __init__(
+        self, runner: BatchRunner, batch: Batch, *, on_status: Callable[[BatchStatus], None]
+    ) -> None:
+        self._runner, self._batch, self._on_status = runner, batch, on_status
+        self._queue, self._calls = runner.queue, runner.calls
+        self._rates = rates.parse_rates(msgspec.json.decode(batch.rates, type=list[str]))
+        self._claimed: deque[ClaimedRow] = deque()
+        self._running: dict[asyncio.Task[None], str] = {}
+        self._waiting_for: dict[str, int] = {}
+        self._stopped: str | None = None
+        self._looked_s = self._reported_s = 0.0
+
+    async def to_end(self, *, uncertain: bool) -> BatchStatus:
+        try:
+            self._claimed += await self._queue.claim_interrupted(self._batch, uncertain=uncertain)
+            while await self._step():
+                pass
+        except BaseException:
+            await self._wind_down()
+            raise
+        await self._wind_down()
+        return await self._runner.status(self._batch, stopped=self._stopped)
+
+    async def _step(self) -> bool:
+        """Start rows, wait until something ends; False if nothing is left to do."""
+        await self._report()
+        if self._stopped is None:
+            await self._fill()
+        if self._running:
+            await asyncio.wait(
+                self._running, timeout=REPORT_EVERY_S, return_when=asyncio.FIRST_COMPLETED
+            )
+            return True
+        if self._stopped is not None:
+            return False
+        return await self._wait_for_rows()
+
+    async def _fill(self) -> None:
+        room = self._runner.concurrency - len(self._running)
+        if room > 0 and not self._claimed:
+            # As many as run at once: one transaction for all of them.
+            claimed = await self._queue.claim(self._batch, count=self._runner.concurrency)
+            self._claimed += claimed
+        while self._claimed and len(self._running) < self._runner.concurrency:
+            row = self._claimed.popleft()
+            task = asyncio.ensure_future(self._run_row(row))
+            self._running[task] = row.row_key
+            task.add_done_callback(self._forget)
+
+    async def _wait_for_rows(self) -> bool:
+        """Wait for rows of other processes, and for rows that pause; False if there are none."""
+        counts = await self._queue.counts(self._batch)
+        batch = await self._queue.get(self._batch.id)
+        if batch.state != "open" or counts.waiting + counts.running == 0:
+            return False
+        pause_s = await self._queue.next_in_s(self._batch)
+        await asyncio.sleep(LOOK_EVERY_S if pause_s is None else min(pause_s, LOOK_EVERY_S))
+        if time.monotonic() - self._looked_s > LOOK_EVERY_S:
+            self._looked_s = time.monotonic()
+            await self._runner.money.conclude_dead_calls()
+            self._claimed += await self._queue.claim_interrupted(self._batch, uncertain=False)
+        return True
+
+    async def _run_row(self, row: ClaimedRow) -> None:
+        try:
+            outcome = await self._outcome(row)
+        except asyncio.CancelledError:
+            # The payment, if there was one, is in the ledger; the next claim looks there.
+            outcome = await self._after_cancellation(row)
+        await self._end(row, outcome)
+
+    async def _outcome(self, row: ClaimedRow) -> RowOutcome:
+        terms, bucket = self._terms(row)
+        if row.interrupted:
+            found = await self._recovered(row, terms)
+            if found is not None:
+                return found
+        while True:
+            with waits_reported(partial(self._pause, bucket)):
+                outcome = await self._calls.run(self._batch, row, terms)
+            if outcome.code != rates.RATE_WAIT or outcome.error is None:
+                break
+            await self._wait_for_rate(bucket, outcome.error["wait_s"])
+        if outcome.code == ALREADY_PAID or (outcome.cost_nano and outcome.cost_source == "unknown"):
+            return await self._recovered(row, terms) or outcome
+        return outcome
+
+    async def _recovered(self, row: ClaimedRow, terms: PaymentTerms) -> RowOutcome | None:
+        """What the payment of a row came to; None if nothing was paid."""
+        payment = await self._runner.money.payment(terms.key)
+        if payment is None:
+            return None
+        return await self._calls.recover(self._batch, row, payment, terms)
+
+    async def _after_cancellation(self, row: ClaimedRow) -> RowOutcome:
+        terms, _ = self._terms(row)
+        cancelled = Cancelled("The row was interrupted.").as_json()
+        payment = await self._runner.money.payment(terms.key)
+        if payment is None:
+            return RowOutcome(error=cancelled)
+        # As if this process had ended: the next run finds out.
+        return RowOutcome(error=cancelled, cost_nano=payment.cost_nano, cost_source="unknown")
+
+    async def _end(self, row: ClaimedRow, outcome: RowOutcome) -> None:
+        error = outcome.error
+        if error is None:
+            await self._queue.end(self._batch, row.row_key, outcome)
+        elif outcome.cost_nano == 0 and error["code"] in (BudgetExceeded.code, Cancelled.code):
+            self._stop(error)
+            await self._queue.let_go(self._batch, [row.row_key])
+        elif outcome.cost_nano == 0 and error["retryable"] and row.tries < MAX_TRIES:
+            pause_s = FIRST_PAUSE_S * 2 ** (row.tries - 1)
+            again_in_s = max(pause_s, error.get("retry_after_s") or 0.0)
+            await self._queue.end(self._batch, row.row_key, outcome, again_in_s=again_in_s)
+        else:
+            await self._queue.end(self._batch, row.row_key, outcome)
+
+    def _stop(self, error: object) -> None:
+        assert isinstance(error, dict)
+        if error["code"] == BudgetExceeded.code and self._stopped is None:
+            self._stopped = f"{error['message']}. {error['hint'] or ''}".strip()
+
+    def _terms(self, row: ClaimedRow) -> tuple[PaymentTerms, list[str]]:
+        """The terms of a row's payment, and the name of its bucket once it is known."""
+        bucket: list[str] = []
+
+        def admit(tx: Transaction, reservation: Reservation) -> None:
+            self._queue.check_held(tx, self._batch, row.row_key)
+            if reservation.quote_nano == 0:
+                return
+            provider, model = reservation.provider, reservation.model
+            bucket[:] = [f"{provider}/{self._calls.key_hash(provider)}/{model}"]
+            rate = rates.rate_of(provider, self._rates)
+            rates.take(tx, bucket[0], rate=rate, now_us=_now_us())
+
+        return PaymentTerms(key=self._batch.key_of(row.row_key), admit=admit), bucket
+
+    async def _wait_for_rate(self, bucket: list[str], wait_s: float) -> None:
+        """Wait for the bucket, behind the rows of this process that wait for it already."""
+        name = bucket[0]
+        rate = rates.rate_of(name.partition("/")[0], self._rates)
+        before = self._waiting_for.get(name, 0)
+        self._waiting_for[name] = before + 1
+        interval_s = 0.0 if rate is None else rate.interval_us / 1e6
+        try:
+            await asyncio.sleep(wait_s + before * interval_s)
+        finally:
+            self._waiting_for[name] -= 1
+
+    def _pause(self, bucket: list[str], error: ProviderError, wait_s: float) -> None:
+        """Empty the bucket of a provider that limits requests, for all processes."""
+        if isinstance(error, ProviderRateLimited) and bucket:
+            name, until_us = bucket[0], _now_us() + int(wait_s * 1e6)
+            self._queue.store.submit_write(lambda tx: rates.empty(tx, name, until_us=until_us))
+
+    async def _report(self) -> None:
+        now_s = time.monotonic()
+        if now_s - self._reported_s >= REPORT_EVERY_S:
+            self._reported_s = now_s
+            self._on_status(await self._runner.status(self._batch, stopped=self._stopped))
+
+    async def _wind_down(self) -> None:
+        """Put back what was not started, and wait for the rest; a cancellation stops that too."""
+        self._stopped = self._stopped or ""
+        try:
+            await self._queue.let_go(self._batch, [row.row_key for row in self._claimed])
+            if self._running:
+                await asyncio.wait(self._running)
+        except asyncio.CancelledError:
+            for task in [*self._running]:
+                task.cancel()
+            if self._running:
+                await asyncio.wait(self._running)
+            raise
+        finally:
+            self._stopped = self._stopped or None
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        row_key = self._running.pop(task)
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        logger.error("The row %r could not be recorded: %s", row_key, error)
+        is_ours = isinstance(error, LimnerError)
+        what = error.message if is_ours else f"Unexpected {type(error).__name__}: {error}"
+        self._stopped = self._stopped or what
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000

@@ -1,0 +1,7 @@
+"""The endpoints of the studio, one module for each topic."""
+
+from __future__ import annotations
+
+from limner.frontends.studio.api import pictures
+
+ENDPOINTS = (*pictures.ENDPOINTS,)

@@ -1,0 +1,35 @@
+// Requests to the server -> JSON, or an Error with the server's sentence.
+
+export class Failed extends Error {
+  constructor(error, status) {
+    super(error.message);
+    Object.assign(this, { code: error.code, hint: error.hint, status, details: error });
+  }
+}
+
+async function read(response) {
+  const body = await response.json().catch(() => ({}));
+  if (response.ok) return body;
+  throw new Failed(body.error || { message: `The server answered ${response.status}.` }, response.status);
+}
+
+const query = (fields) => {
+  const given = Object.entries(fields).filter(([, value]) => value !== "" && value != null);
+  return given.length ? "?" + new URLSearchParams(given) : "";
+};
+
+export const get = async (path, fields = {}) => read(await fetch(path + query(fields)));
+
+export const send = async (method, path, body = {}) =>
+  read(await fetch(path, {
+    method,
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  }));
+
+export const upload = async (file) =>
+  read(await fetch("/api/pictures" + query({ name: file.name }), { method: "POST", body: file }));
+
+export const thumbnail = (handle) => `/api/pictures/${handle}/thumbnail`;
+export const file = (handle) => `/api/pictures/${handle}/file`;
+export const download = (handle) => `/api/pictures/${handle}/file?save=true`;

@@ -1,0 +1,56 @@
+// The address after # -> one page, inside the frame that all pages share.
+
+import { html, render, useEffect, useState } from "/static/vendor/preact-htm.js";
+import { Gallery } from "/static/gallery.js";
+import { PicturePage } from "/static/picture.js";
+import { Icon } from "/static/icons.js";
+
+const PAGES = [
+  { path: "", title: "Gallery", icon: "gallery", page: Gallery },
+];
+
+const readHash = () => {
+  const [path, ...rest] = location.hash.replace(/^#\/?/, "").split("/");
+  return { path, rest: rest.map(decodeURIComponent) };
+};
+
+function useRoute() {
+  const [route, setRoute] = useState(readHash);
+  useEffect(() => {
+    const change = () => setRoute(readHash());
+    addEventListener("hashchange", change);
+    return () => removeEventListener("hashchange", change);
+  }, []);
+  return route;
+}
+
+function Frame() {
+  const { path, rest } = useRoute();
+  const isPicture = path === "picture";
+  const current = PAGES.find((one) => one.path === path) || PAGES[0];
+  useEffect(() => {
+    document.title = `${isPicture ? "Picture" : current.title} · limner studio`;
+    if (isPicture || path) document.querySelector("main").focus({ preventScroll: true });
+  }, [path, rest[0]]);
+  const Page = current.page;
+  return html`
+    <a class="skip" href="#main" onClick=${(event) => {
+      event.preventDefault();
+      document.querySelector("main").focus();
+    }}>Skip to the page</a>
+    <nav aria-label="Pages">
+      <a class="mark" href="#/" aria-label="limner studio"><img src="/static/icon.svg" alt="" width="28" height="28" /></a>
+      ${PAGES.map((one) => html`
+        <a key=${one.path} href=${"#/" + one.path} class="page-link"
+          aria-current=${!isPicture && one === current ? "page" : null}>
+          <${Icon} name=${one.icon} /><span>${one.title}</span>
+        </a>`)}
+    </nav>
+    <main tabindex="-1" id="main">
+      <${Gallery} hidden=${isPicture || current.page !== Gallery} />
+      ${isPicture && html`<${PicturePage} key=${rest[0]} handle=${rest[0]} />`}
+      ${!isPicture && current.page !== Gallery && html`<${Page} key=${path} rest=${rest} />`}
+    </main>`;
+}
+
+render(html`<${Frame} />`, document.body);

@@ -1,0 +1,215 @@
+// Pages of pictures from the server -> a grid that holds only the rows on the screen.
+
+import { html, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "/static/vendor/preact-htm.js";
+import { get, thumbnail } from "/static/api.js";
+import { Icon } from "/static/icons.js";
+import { count, day, nameOf, usd } from "/static/words.js";
+
+const CHUNK = 60;
+const MAX_CHUNKS = 40;
+const GAP = 6;
+const NO_FILTERS = { q: "", model: "", day: "", min_usd: "", session: "" };
+
+// The pictures by their place in the list, loaded in chunks. `shared` lets the picture's page step
+// to its neighbours.
+export const shared = { list: null };
+
+class PictureStore {
+  constructor(filters, changed) {
+    this.filters = filters;
+    this.changed = changed;
+    this.chunks = new Map();
+    this.length = 0;
+    this.newest = null;
+    this.isFiltered = Object.values(filters).some((value) => value !== "");
+    this.error = null;
+    this.isLoaded = false;
+  }
+
+  at(index) {
+    const chunk = this.chunks.get(Math.floor(index / CHUNK));
+    return chunk && chunk.pictures ? chunk.pictures[index % CHUNK] : undefined;
+  }
+
+  indexOf(handle) {
+    for (const [number, chunk] of this.chunks)
+      for (const [place, picture] of (chunk.pictures || []).entries())
+        if (picture.handle === handle) return number * CHUNK + place;
+    return -1;
+  }
+
+  need(from, to) {
+    for (let number = Math.floor(from / CHUNK); number <= Math.floor(to / CHUNK); number++)
+      if (!this.chunks.has(number) && (number === 0 || number * CHUNK < this.length)) this.load(number);
+    while (this.chunks.size > MAX_CHUNKS) {
+      const middle = (from + to) / 2 / CHUNK;
+      const far = [...this.chunks.keys()].sort((a, b) => Math.abs(b - middle) - Math.abs(a - middle));
+      this.chunks.delete(far[0]);
+    }
+  }
+
+  async load(number) {
+    this.chunks.set(number, {});
+    const place = { limit: CHUNK, skip: number * CHUNK, before: this.newest && this.newest + 1 };
+    try {
+      const page = await get("/api/pictures", { ...this.filters, ...place });
+      this.chunks.set(number, { pictures: page.pictures });
+      if (number === 0 && page.pictures.length) this.newest = page.pictures[0].id;
+      const end = number * CHUNK + page.pictures.length;
+      if (!this.isFiltered) this.length = page.total;
+      // A search does not count what it would find: one more row says that there is more.
+      else this.length = Math.max(this.length, page.next ? end + CHUNK : end);
+      if (this.isFiltered && !page.next) this.length = end;
+      this.error = null;
+    } catch (error) {
+      this.chunks.delete(number);
+      this.error = error;
+    }
+    this.isLoaded = true;
+    this.changed();
+  }
+}
+
+function useSize(ref) {
+  const [size, setSize] = useState({ width: 0, height: 0 });
+  useLayoutEffect(() => {
+    const observer = new ResizeObserver(([entry]) => {
+      const { width, height } = entry.contentRect;
+      if (width) setSize({ width, height });
+    });
+    observer.observe(ref.current);
+    return () => observer.disconnect();
+  }, []);
+  return size;
+}
+
+function Filters({ filters, change }) {
+  const [choices, setChoices] = useState([]);
+  const box = useRef();
+  useEffect(() => {
+    get("/api/gallery").then((found) => setChoices(found.models), () => {});
+    const focus = (event) => {
+      if (event.key !== "/" || event.target.closest("input, textarea, select")) return;
+      event.preventDefault();
+      box.current.focus();
+    };
+    addEventListener("keydown", focus);
+    return () => removeEventListener("keydown", focus);
+  }, []);
+  const set = (name) => (event) => change({ ...filters, [name]: event.target.value });
+  const isFiltered = Object.values(filters).some((value) => value !== "");
+  return html`
+    <form class="filters" role="search" onSubmit=${(event) => event.preventDefault()}>
+      <label class="search"><${Icon} name="search" />
+        <input ref=${box} type="search" placeholder="Search prompts and names" aria-label="Search prompts and names"
+          value=${filters.q} onInput=${set("q")} />
+      </label>
+      <select aria-label="Model" value=${filters.model} onChange=${set("model")}>
+        <option value="">Every model</option>
+        ${choices.map((one) => html`<option key=${one.name} value=${one.name}>${one.name} (${one.pictures.toLocaleString()})</option>`)}
+      </select>
+      <select aria-label="Cost" value=${filters.min_usd} onChange=${set("min_usd")}>
+        <option value="">Any cost</option>
+        <option value="0.000001">Paid</option>
+        <option value="0.05">$0.05 and more</option>
+        <option value="0.25">$0.25 and more</option>
+        <option value="1">$1 and more</option>
+      </select>
+      <input type="date" aria-label="Day" value=${filters.day} onInput=${set("day")} />
+      ${isFiltered && html`<button type="button" class="quiet" onClick=${() => change(NO_FILTERS)}>Clear</button>`}
+    </form>`;
+}
+
+// A chart or a banner that is cropped to a square shows nothing of what it says.
+const isLong = ({ width, height }) => Math.max(width / height, height / width) > 1.5;
+
+function Cell({ picture, index, length, style, isCurrent }) {
+  if (!picture) return html`<li class="cell waiting" style=${style} aria-hidden="true"></li>`;
+  const name = nameOf(picture.title);
+  return html`
+    <li class="cell" style=${style} aria-setsize=${length} aria-posinset=${index + 1}>
+      <a href=${"#/picture/" + picture.handle} data-index=${index} tabindex=${isCurrent ? 0 : -1}
+        title=${name} aria-label=${`${name}, ${picture.kind}, ${usd(picture.cost_usd)}`}>
+        <img src=${thumbnail(picture.handle)} alt="" decoding="async" class=${isLong(picture) ? "whole" : ""}
+          onError=${(event) => event.target.classList.add("broken")} />
+        <span class="caption">${name}</span>
+        ${picture.cost_usd > 0 && html`<span class="price">${usd(picture.cost_usd)}</span>`}
+      </a>
+    </li>`;
+}
+
+function Grid({ store }) {
+  const scroller = useRef();
+  const { width, height } = useSize(scroller);
+  const [top, setTop] = useState(0);
+  const [current, setCurrent] = useState(0);
+  const columns = Math.max(2, Math.floor((width + GAP) / (width < 600 ? 118 : 188)));
+  const edge = (width - GAP * (columns - 1)) / columns;
+  const row = edge + GAP;
+  const rows = Math.ceil(store.length / columns);
+  const first = Math.max(0, Math.floor(top / row) - 2) * columns;
+  const last = Math.min(store.length, (Math.ceil((top + height) / row) + 2) * columns);
+  useEffect(() => { if (width) store.need(first, Math.max(first, last - 1)); });
+  useEffect(() => { scroller.current.scrollTop = 0; setTop(0); setCurrent(0); }, [store]);
+
+  const go = (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns,
+      PageUp: -columns * Math.floor(height / row), PageDown: columns * Math.floor(height / row) }[event.key];
+    const target = event.key === "Home" ? 0 : event.key === "End" ? store.length - 1 : step && current + step;
+    if (target === undefined || target < 0 || target >= store.length) return;
+    event.preventDefault();
+    setCurrent(target);
+    const y = Math.floor(target / columns) * row;
+    const view = scroller.current;
+    if (y < view.scrollTop) view.scrollTop = y;
+    if (y + row > view.scrollTop + height) view.scrollTop = y + row - height;
+    const focus = (tries) => {
+      const link = view.querySelector(`[data-index="${target}"]`);
+      if (link) link.focus({ preventScroll: true });
+      else if (tries) requestAnimationFrame(() => focus(tries - 1));
+    };
+    requestAnimationFrame(() => focus(60));
+  };
+
+  const shown = store.at(Math.min(store.length - 1, Math.max(0, Math.floor(top / row) * columns)));
+  const cells = [];
+  if (width)
+    for (let index = first; index < last; index++) {
+      const at = `translate(${(index % columns) * (edge + GAP)}px, ${Math.floor(index / columns) * row}px)`;
+      cells.push(html`<${Cell} key=${index} index=${index} length=${store.length} picture=${store.at(index)}
+        isCurrent=${index === current} style=${{ width: edge + "px", height: edge + "px", transform: at }} />`);
+    }
+  return html`
+    <div class="scroller" ref=${scroller} onScroll=${(event) => setTop(event.target.scrollTop)} onKeyDown=${go}
+      onFocusIn=${(event) => event.target.dataset.index && setCurrent(Number(event.target.dataset.index))}>
+      ${top > row && shown && html`<div class="day" aria-hidden="true">${day(shown.created_ms)}</div>`}
+      <ul class="grid" role="list" aria-label="Pictures" style=${{ height: Math.max(0, rows * row - GAP) + "px" }}>${cells}</ul>
+    </div>`;
+}
+
+export function Gallery({ hidden }) {
+  const [filters, setFilters] = useState(NO_FILTERS);
+  const [, changed] = useReducer((number) => number + 1, 0);
+  const [settled, setSettled] = useState(filters);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(filters), filters.q === settled.q ? 0 : 180);
+    return () => clearTimeout(timer);
+  }, [filters]);
+  const store = useMemo(() => new PictureStore(settled, changed), [settled]);
+  shared.list = store;
+  useEffect(() => { store.need(0, 0); }, [store]);
+  const isEmpty = store.isLoaded && !store.length && !store.error;
+  return html`
+    <section class="gallery" hidden=${hidden} aria-label="Gallery">
+      <header class="bar">
+        <h1>Gallery</h1>
+        <p class="total" role="status">${store.isLoaded && !store.isFiltered ? count(store.length, "picture") : ""}</p>
+        <${Filters} filters=${filters} change=${setFilters} />
+      </header>
+      ${store.error && html`<p class="problem" role="alert">${store.error.message} <button class="quiet" onClick=${() => store.load(0)}>Try again</button></p>`}
+      ${isEmpty && (store.isFiltered
+        ? html`<div class="empty"><p>No picture matches.</p></div>`
+        : html`<div class="empty"><p>There is no picture yet.</p><p>Draw the first one: <code>limner generate "a red fox in the snow"</code></p></div>`)}
+      <${Grid} store=${store} />
+    </section>`;
+}

@@ -1,0 +1,19 @@
+// A name -> a small line drawing, in the colour of the text.
+
+import { html } from "/static/vendor/preact-htm.js";
+
+const SHAPES = {
+  gallery: "M3 5h8v8H3zM14 5h7v5h-7zM14 13h7v6h-7zM3 16h8v3H3z",
+  back: "M14 5l-7 7 7 7",
+  save: "M12 4v11M7 11l5 5 5-5M5 20h14",
+  zoom: "M10.5 4a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13zM15.5 15.5L20 20M8 10.5h5M10.5 8v5",
+  search: "M10.5 4a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13zM15.5 15.5L20 20",
+  close: "M6 6l12 12M18 6L6 18",
+  broken: "M4 5h16v14H4zM4 16l5-5 4 4M14 12l2-2 4 4",
+};
+
+export const Icon = ({ name }) => html`
+  <svg class="icon" viewBox="0 0 24 24" width="20" height="20" aria-hidden="true" fill="none"
+    stroke="currentColor" stroke-width="1.7" stroke-linecap="round" stroke-linejoin="round">
+    <path d=${SHAPES[name]} />
+  </svg>`;

@@ -1,0 +1,23 @@
+// Values -> the words that people read.
+
+export const usd = (amount) => {
+  if (!amount) return "free";
+  if (amount < 0.0001) return "<$0.0001";
+  return "$" + (amount < 0.1 ? amount.toPrecision(2).replace(/(\.\d\d\d*?)0+$/, "$1") : amount.toFixed(2));
+};
+
+export const bytes = (count) => {
+  for (const [unit, size] of [["MB", 1e6], ["kB", 1e3]])
+    if (count >= size) return `${(count / size).toFixed(count >= 10 * size ? 0 : 1)} ${unit}`;
+  return `${count} bytes`;
+};
+
+const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+export const day = (ms) => DAY.format(ms);
+export const moment = (ms) => MOMENT.format(ms);
+
+export const count = (number, one, many = one + "s") =>
+  `${number.toLocaleString()} ${number === 1 ? one : many}`;
+
+export const nameOf = (title) => title || "Untitled picture";

@@ -1,0 +1,125 @@
+"""A search and filters -> one page of the stored pictures, the newest first."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from limner.content import Picture
+from limner.pictures.lineage import picture_from_row
+from limner.storage.store import Row, Store, Transaction
+
+MAX_PAGE = 200
+# Above every id that SQLite gives.
+_NEWEST = 2**63 - 1
+_WORD = re.compile(r"\w+")
+_MAX_WORDS = 20
+
+
+class GalleryFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which pictures; an empty text is no filter.
+
+    Attributes:
+        words: every word must begin a word of the prompt or of the name of its file.
+        provider: the provider that drew it.
+        model: the model that drew it, as provider/model.
+        session_id: the session that paid for it.
+        day: the day on which it came, in UTC.
+        cost_nano: what it cost at least.
+    """
+
+    words: str = ""
+    provider: str = ""
+    model: str = ""
+    session_id: str = ""
+    day: str = ""
+    cost_nano: int = 0
+
+
+class GalleryPicture(msgspec.Struct, frozen=True, kw_only=True):
+    """A picture of the gallery. ``id`` is its place in the order in which pictures came."""
+
+    id: int
+    picture: Picture
+    created_ms: int
+    provider: str
+    model: str
+    session_id: str
+    cost_nano: int
+    lineage: Mapping[str, Any]
+
+
+class GalleryPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Some pictures, the newest first.
+
+    ``next_id`` continues the list, and is None at its end. ``total`` is how many pictures there
+    are without any filter.
+    """
+
+    pictures: tuple[GalleryPicture, ...]
+    next_id: int | None
+    total: int
+
+
+class Gallery(msgspec.Struct, frozen=True, kw_only=True):
+    """The stored pictures as a person looks for them."""
+
+    store: Store
+
+    async def page(
+        self, wanted: GalleryFilter, *, limit: int, before: int | None = None, skip: int = 0
+    ) -> GalleryPage:
+        """The pictures before a place in the list, after leaving out the first ``skip``."""
+        query, words = _query(wanted)
+        place = {"limit": min(limit, MAX_PAGE) + 1, "skip": skip, "before": before or _NEWEST}
+
+        def read(tx: Transaction) -> GalleryPage:
+            filters = {**msgspec.structs.asdict(wanted), "words": words}
+            ids = [row["id"] for row in tx.all(query, **filters, **place)]
+            shown = ids[: place["limit"] - 1]
+            return GalleryPage(
+                pictures=tuple(map(_picture, tx.all("gallery_page", ids=json.dumps(shown)))),
+                next_id=shown[-1] if len(ids) > len(shown) else None,
+                total=_total(tx),
+            )
+
+        return await self.store.read(read)
+
+    async def models(self) -> tuple[tuple[str, int], ...]:
+        """The models that drew pictures, with how many."""
+        rows = await self.store.read(lambda tx: tx.all("gallery_models"))
+        return tuple((row["name"], row["pictures"]) for row in rows)
+
+
+def _query(wanted: GalleryFilter) -> tuple[str, str]:
+    """The query that starts with the narrowest filter, and what the search looks for."""
+    # A word in quotes has no meaning for SQLite; a star after it finds words that begin so.
+    words = " ".join(f'"{word}"*' for word in _WORD.findall(wanted.words)[:_MAX_WORDS])
+    if words:
+        return "gallery_by_words", words
+    for name, field in (("session", "session_id"), ("day", "day"), ("model", "model")):
+        if getattr(wanted, field):
+            return f"gallery_by_{name}", ""
+    return ("gallery_by_provider" if wanted.provider else "gallery_by_id"), ""
+
+
+def _total(tx: Transaction) -> int:
+    row = tx.one("gallery_count")
+    return 0 if row is None else row["total"]
+
+
+def _picture(row: Row) -> GalleryPicture:
+    return GalleryPicture(
+        id=row["id"],
+        picture=picture_from_row(row),
+        created_ms=row["created_ms"],
+        provider=row["provider"],
+        model=row["model"],
+        session_id=row["session_id"],
+        cost_nano=row["cost_nano"],
+        lineage=msgspec.json.decode(row["lineage"], type=dict[str, Any]),
+    )

@@ -1,0 +1,73 @@
+-- The pictures that a person looks for, the newest first; triggers keep the table (migration 14).
+-- Each of the `gallery_by_*` queries starts with the index of one filter. An empty text is no filter.
+
+-- name: gallery_page
+SELECT
+    gallery.id, gallery.handle, gallery.provider, gallery.model, gallery.session_id,
+    gallery.cost_nano, pictures.mime, pictures.width, pictures.height, pictures.size_bytes,
+    pictures.lineage, pictures.created_ms
+FROM gallery JOIN pictures ON pictures.handle = gallery.handle
+WHERE gallery.id IN (SELECT value FROM json_each(:ids))
+ORDER BY gallery.id DESC;
+
+-- name: gallery_by_id
+SELECT id FROM gallery NOT INDEXED
+WHERE id < :before AND cost_nano >= :cost_nano
+ORDER BY id DESC LIMIT :limit OFFSET :skip;
+
+-- name: gallery_by_words
+SELECT id
+FROM gallery_text CROSS JOIN gallery ON gallery.id = gallery_text.rowid
+WHERE gallery_text MATCH :words AND gallery_text.rowid < :before
+    AND :session_id IN ('', session_id) AND :day IN ('', day) AND :model IN ('', model)
+    AND :provider IN ('', provider) AND cost_nano >= :cost_nano
+ORDER BY gallery_text.rowid DESC LIMIT :limit OFFSET :skip;
+
+-- name: gallery_by_session
+SELECT id FROM gallery INDEXED BY gallery_by_session
+WHERE session_id = :session_id AND id < :before
+    AND :session_id IN ('', session_id) AND :day IN ('', day) AND :model IN ('', model)
+    AND :provider IN ('', provider) AND cost_nano >= :cost_nano
+ORDER BY id DESC LIMIT :limit OFFSET :skip;
+
+-- name: gallery_by_day
+SELECT id FROM gallery INDEXED BY gallery_by_day
+WHERE day = :day AND id < :before
+    AND :session_id IN ('', session_id) AND :day IN ('', day) AND :model IN ('', model)
+    AND :provider IN ('', provider) AND cost_nano >= :cost_nano
+ORDER BY id DESC LIMIT :limit OFFSET :skip;
+
+-- name: gallery_by_model
+SELECT id FROM gallery INDEXED BY gallery_by_model
+WHERE model = :model AND id < :before
+    AND :session_id IN ('', session_id) AND :day IN ('', day) AND :model IN ('', model)
+    AND :provider IN ('', provider) AND cost_nano >= :cost_nano
+ORDER BY id DESC LIMIT :limit OFFSET :skip;
+
+-- name: gallery_by_provider
+SELECT id FROM gallery INDEXED BY gallery_by_provider
+WHERE provider = :provider AND id < :before
+    AND :session_id IN ('', session_id) AND :day IN ('', day) AND :model IN ('', model)
+    AND :provider IN ('', provider) AND cost_nano >= :cost_nano
+ORDER BY id DESC LIMIT :limit OFFSET :skip;
+
+-- name: gallery_count
+SELECT count(*) AS total FROM gallery;
+
+-- name: gallery_models
+-- The models that drew something, those with most pictures first.
+SELECT model AS name, count(*) AS pictures
+FROM gallery INDEXED BY gallery_by_model
+WHERE model > ''
+GROUP BY model
+ORDER BY pictures DESC, model;
+
+-- name: gallery_clear
+DELETE FROM gallery;
+
+-- name: gallery_rebuild
+-- All rows anew, for a repair.
+INSERT INTO gallery (handle, day, provider, model, session_id, cost_nano, words)
+SELECT handle, day, provider, model, session_id, cost_nano, words
+FROM gallery_facts
+ORDER BY created_ms;

@@ -1,0 +1,260 @@
+"""A manifest -> a plan with its price, or a batch: approved once, loaded, run, cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from limner.batches.manifest import ManifestRow, digest_of, read_rows, rows_of
+from limner.batches.queue import BatchQueue
+from limner.batches.rates import parse_rates
+from limner.batches.records import Batch, BatchStatus
+from limner.batches.runner import BatchRunner
+from limner.dollars import usd_to_nano
+from limner.errors import NANO_PER_USD, InputInvalid, LimnerError, UserError
+from limner.tools.base import ApprovalPolicy, ToolContext
+from limner.tools.batch_calls import BatchCalls, RowCaller
+from limner.tools.consent import approve_spending
+
+QUOTED_AT_ONCE = 8
+SHOWN_PROBLEMS = 20
+
+OnStatus = Callable[[BatchStatus], None]
+
+
+class BatchManifest(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows with a name and a digest; ``rows`` reads them from the start each time."""
+
+    name: str
+    digest: str
+    rows: Callable[[], Iterator[ManifestRow]]
+
+    @classmethod
+    def of_file(cls, path: Path) -> BatchManifest:
+        """The manifest in a file.
+
+        Raises:
+            UserError: it cannot be read.
+        """
+        return cls(name=str(path), digest=digest_of(path), rows=lambda: read_rows(path))
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Mapping[str, Any]]) -> BatchManifest:
+        """A manifest of objects; the same objects have the same name."""
+        text = msgspec.json.encode(rows, order="deterministic")
+        digest = hashlib.sha256(text).hexdigest()
+        return cls(name=f"rows-{digest[:16]}", digest=digest, rows=lambda: rows_of(rows))
+
+
+class BatchPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a batch would do: its rows, the most it can cost, and the first rows that are wrong."""
+
+    manifest: str
+    rows: int
+    quoted_nano: int
+    wrong: int
+    problems: tuple[tuple[str, str], ...] = ()
+
+    def as_json(self) -> dict[str, object]:
+        """What ``limner batch plan --json`` prints."""
+        return {
+            "manifest": self.manifest,
+            "rows": self.rows,
+            "quoted_usd": self.quoted_nano / NANO_PER_USD,
+            "wrong": self.wrong,
+            "problems": [{"key": key, "message": text} for key, text in self.problems],
+        }
+
+
+class Batches(msgspec.Struct, frozen=True, kw_only=True):
+    """The batches of one program."""
+
+    queue: BatchQueue
+    runner: BatchRunner
+    calls: BatchCalls
+    approval: ApprovalPolicy
+
+    async def plan(
+        self,
+        manifest: BatchManifest,
+        context: ToolContext,
+        *,
+        on_row: Callable[[int], None] = lambda _: None,
+    ) -> BatchPlan:
+        """Check every row and add up the quotes; nothing is sent, loaded or paid.
+
+        ``on_row`` gets the number of rows that are checked.
+        """
+        rows, quoted_nano, problems, wrong = 0, 0, list[tuple[str, str]](), 0
+        context = RowCaller.of(context).context(context.reach)
+        seen: set[bytes] = set()
+        for group in _groups(manifest.rows(), QUOTED_AT_ONCE):
+            found = await asyncio.gather(*(self._quote(row, context, seen) for row in group))
+            for row, quote in zip(group, found, strict=True):
+                rows += 1
+                if isinstance(quote, int):
+                    quoted_nano += quote
+                    continue
+                wrong += 1
+                if len(problems) < SHOWN_PROBLEMS:
+                    problems.append((row.key, quote))
+            on_row(rows)
+        return BatchPlan(
+            manifest=manifest.name,
+            rows=rows,
+            quoted_nano=quoted_nano,
+            wrong=wrong,
+            problems=tuple(problems),
+        )
+
+    async def open(
+        self,
+        manifest: BatchManifest,
+        context: ToolContext,
+        *,
+        budget_nano: int | None,
+        rates: Sequence[str] = (),
+        approved: bool,
+    ) -> Batch:
+        """Load a manifest into its batch, after the user approved its budget.
+
+        Args:
+            manifest: the rows.
+            context: the caller: its folder, its reach, and whom to ask.
+            budget_nano: the most that the rows may cost together; None is the sum of their quotes.
+            rates: requests a minute, as ``openai=50/min``.
+            approved: the user named the budget, and is not asked.
+
+        Raises:
+            InputInvalid: a row or a rate is wrong.
+            ApprovalDenied: the user must approve the price, and did not.
+        """
+        parse_rates(rates)
+        if budget_nano is None:
+            plan = await self.plan(manifest, context)
+            if plan.wrong:
+                key, message = plan.problems[0]
+                raise InputInvalid(
+                    f"{plan.wrong} of {plan.rows} rows are wrong. The first is {key!r}: {message}",
+                    hint="`limner batch plan` lists them. With a budget, the others run.",
+                )
+            budget_nano, approved = plan.quoted_nano, False
+        if not approved:
+            await approve_spending(
+                budget_nano, "The batch", context, self.approval, has_session_cap=False
+            )
+        batch = await self.queue.add(
+            manifest.name,
+            digest=manifest.digest,
+            budget_nano=budget_nano,
+            lane="now",
+            rates=msgspec.json.encode(rates).decode(),
+            caller=msgspec.json.encode(RowCaller.of(context)).decode(),
+        )
+        checked = (self.calls.check(row) for row in manifest.rows())
+        batch = await self.queue.load(batch, checked, digest=manifest.digest)
+        return batch if batch.state == "open" else await self.queue.set_state(batch, "open")
+
+    async def reopen(self, name: str, *, budget_nano: int | None = None) -> Batch:
+        """A batch whose rows may be claimed, with another budget if one is given.
+
+        If its manifest changed since it was loaded, the new rows are loaded.
+
+        Raises:
+            NotFound: there is no such batch.
+            InputInvalid: a new row is wrong.
+        """
+        batch = await self.queue.get(name)
+        if budget_nano is not None:
+            batch = await self.queue.add(
+                batch.name,
+                digest=batch.digest,
+                budget_nano=budget_nano,
+                lane=batch.lane,
+                rates=batch.rates,
+                caller=batch.caller,
+            )
+        if (path := Path(batch.name)).is_file():
+            manifest = BatchManifest.of_file(path)
+            checked = (self.calls.check(row) for row in manifest.rows())
+            batch = await self.queue.load(batch, checked, digest=manifest.digest)
+        return batch if batch.state == "open" else await self.queue.set_state(batch, "open")
+
+    async def run(self, batch: Batch, *, on_status: OnStatus = lambda _: None) -> BatchStatus:
+        """Run the rows of a batch that have not ended; failed rows too, if they cost nothing."""
+        return await self.runner.run(batch, resume=True, on_status=on_status)
+
+    async def status(self, name: str) -> BatchStatus:
+        """The state of a batch, by its id or the name of its manifest.
+
+        Raises:
+            NotFound: there is no such batch.
+        """
+        return await self.runner.status(await self.queue.get(name))
+
+    async def cancel(self, name: str) -> BatchStatus:
+        """Let no worker claim further rows; rows that run come to their end.
+
+        Raises:
+            NotFound: there is no such batch.
+        """
+        batch = await self.queue.get(name)
+        return await self.runner.status(await self.queue.set_state(batch, "cancelled"))
+
+    async def work(self, *, on_status: OnStatus = lambda _: None) -> list[BatchStatus]:
+        """Run rows of every open batch until none is left."""
+        ended: list[BatchStatus] = []
+        while batches := [
+            batch
+            for batch in await self.queue.open_batches()
+            if batch.id not in {one.batch.id for one in ended}
+        ]:
+            ended.append(await self.runner.run(batches[0], on_status=on_status))
+        return ended
+
+    async def _quote(self, row: ManifestRow, context: ToolContext, seen: set[bytes]) -> int | str:
+        """The quote of a row, or what is wrong with it."""
+        digest = hashlib.blake2b(row.key.encode(errors="replace"), digest_size=12).digest()
+        if digest in seen:
+            return "another row has the same key"
+        seen.add(digest)
+        try:
+            return await self.calls.quote(self.calls.check(row), context)
+        except LimnerError as error:
+            return error.message.removeprefix(f"Row {row.key!r}: ")
+
+
+def budget_of(usd: Any) -> int | None:
+    """A budget in nano-dollars; None if there is none.
+
+    Raises:
+        InputInvalid: it is not an amount.
+    """
+    return None if usd is None else usd_to_nano(usd, field="budget_usd")
+
+
+def manifest_of(
+    given: str | Path | Sequence[Mapping[str, Any]], *, resolve: Callable[[str | Path], Path]
+) -> BatchManifest:
+    """The manifest that a program named or passed.
+
+    Raises:
+        UserError: the file cannot be read, or the rows are none.
+    """
+    if isinstance(given, str | Path):
+        return BatchManifest.of_file(resolve(given))
+    if not given:
+        raise UserError("A batch needs at least one row.")
+    return BatchManifest.of_rows(given)
+
+
+def _groups(rows: Iterable[ManifestRow], size: int) -> Iterator[list[ManifestRow]]:
+    following = iter(rows)
+    while group := list(islice(following, size)):
+        yield group
