@@ -131,7 +131,7 @@ def test_a_thing_that_is_not_there_is_refused_with_what_is_there() -> None:
 
 def test_words_without_a_known_change_are_refused() -> None:
     with pytest.raises(InputInvalid, match="does not know this change") as refused:
-        edited(first("a penguin on an iceberg"), "make it more dramatic")
+        edited(first("a penguin on an iceberg"), "make it more expensive")
     assert "remove the tree" in (refused.value.hint or "")
 
 

@@ -150,8 +150,10 @@ def _is_english(word: str) -> bool:
     )
 
 
-_PLURALS = {one: several for several, one in IRREGULAR_PLURALS.items()}
-_PLURALS |= {one: one for one in ("sheep", "fish", "deer")}
+_PLURALS = {
+    **{one: several for several, one in IRREGULAR_PLURALS.items()},
+    **{one: one for one in ("sheep", "fish", "deer")},
+}
 _SCENE_TABLES = (scenes.PLACE_PHRASES, scenes.HOUR_PHRASES, scenes.WEATHER_PHRASES)
 
 

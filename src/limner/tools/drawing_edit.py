@@ -124,15 +124,17 @@ class DrawingEditor(msgspec.Struct, frozen=True, kw_only=True):
         return decode_kept(labelled[0].scene.encode()) if labelled and labelled[0].scene else None
 
     async def _redraw(self, kept: KeptDrawing, request: ImageRequest) -> Illustration:
-        size = {"width": request.width, "height": request.height}
+        size = Size(request.width, request.height)
         if not kept.source:
             shape = SHAPING.fullmatch(request.prompt.lower().strip(" .!"))
             # The size of the request says it already.
             words = "" if shape and not shape["scale"] else request.prompt
-            return await asyncio.to_thread(redraw, kept, words, **size)
+            return await asyncio.to_thread(redraw, kept, words, **size._asdict())
         source, changes = edit_source(kept.source, request.prompt)
-        compiled = await self.compile(source, None, Size(request.width, request.height))
-        drawn = await asyncio.to_thread(draw, prompt="", svg=compiled.svg, seed=None, **size)
+        compiled = await self.compile(source, None, size)
+        drawn = await asyncio.to_thread(
+            draw, prompt="", svg=compiled.svg, width=size.width, height=size.height, seed=None
+        )
         facts = {**drawn.facts, "changes": list(changes), "notes": list(compiled.notes)}
         return replace(drawn, facts=facts, kept=replace(kept, source=source))
 
