@@ -14,17 +14,17 @@ from limner.illustrator.draw import Illustration, draw, redraw
 from limner.illustrator.layout import KeptDrawing, decode_kept
 from limner.illustrator.page_edits import edit_source
 
-SIZE = {"width": 512, "height": 512}
+EDGE = 512
 
 
 def first(prompt: str) -> KeptDrawing:
-    kept = draw(prompt=prompt, svg=None, seed=1, **SIZE).kept
+    kept = draw(prompt=prompt, svg=None, seed=1, width=EDGE, height=EDGE).kept
     assert kept is not None
     return kept
 
 
 def edited(kept: KeptDrawing, words: str) -> Illustration:
-    return redraw(kept, words, **SIZE)
+    return redraw(kept, words, width=EDGE, height=EDGE)
 
 
 def placed(drawn: Illustration | KeptDrawing) -> dict[str, list[tuple[float, float]]]:
