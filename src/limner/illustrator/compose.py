@@ -14,7 +14,7 @@ from limner.illustrator.assets import AssetInfo
 from limner.illustrator.attachments import Part
 from limner.illustrator.backdrop import draw_backdrop, draw_foreground, find_frame
 from limner.illustrator.groups import group
-from limner.illustrator.layout import Layout, Room, keep_places, spots_of
+from limner.illustrator.layout import KeptRoom, Layout, keep_places, spots_of
 from limner.illustrator.palette import recolour, recolour_part
 from limner.illustrator.parsed_prompt import ParsedPrompt, Relation, Subject
 from limner.illustrator.placement import Placed, place
@@ -81,8 +81,8 @@ def compose(
     if layout.room is None and scene.has(*INDOORS):
         furnished = len(placed) > _ROOMY or any(map(_is_furniture, things))
         boxes = tuple(one.fraction_of(width, height) for one in placed)
-        layout = replace(layout, room=Room(furnished=furnished, taken=boxes))
-    room = layout.room or Room()
+        layout = replace(layout, room=KeptRoom(furnished=furnished, taken=boxes))
+    room = layout.room or KeptRoom()
     draw_backdrop(
         canvas,
         scene,

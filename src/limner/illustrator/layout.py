@@ -41,7 +41,7 @@ class Spot(msgspec.Struct, frozen=True, array_like=True):
     wet: bool = False
 
 
-class Room(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class KeptRoom(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What decided where a room has its window and furniture: the boxes of the first things."""
 
     furnished: bool = False
@@ -60,7 +60,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     scene: Scene
     dry: bool = False
     spots: tuple[Spot, ...] = ()
-    room: Room | None = None
+    room: KeptRoom | None = None
     wishes: Mapping[int, Wish] | None = None
     focus: int = 0
 
@@ -148,7 +148,7 @@ def keep_places(
     """
     unturned = {(one.thing, one.nth): one for one in groups}
     spots = {(spot.thing, spot.nth): spot for spot in kept.spots}
-    room = _Room(width=width, height=height, ground=frame.ground)
+    room = _Room(width=width, height=height, frame=frame)
     done, new = list[Placed](), list[Placed]()
     for one in placed:
         name = one.group.thing, one.group.nth
@@ -169,7 +169,7 @@ class _Room(msgspec.Struct, frozen=True, kw_only=True):
 
     width: int
     height: int
-    ground: tuple[float, float]
+    frame: BackdropFrame
 
     def put_back(self, group: Group, spot: Spot) -> Placed:
         return Placed(
@@ -196,9 +196,14 @@ class _Room(msgspec.Struct, frozen=True, kw_only=True):
         return best
 
     def _choices(self, one: Placed) -> Iterable[Placed]:
-        rows = 1 if one.grounded or one.wet else _ROWS
-        for row in range(rows):
-            y = one.y + (self.ground[0] - one.y) * 0.5 * row / max(rows - 1, 1)
+        if one.grounded:
+            top, bottom = self.frame.ground
+        elif one.wet and self.frame.water is not None:
+            top, bottom = self.frame.water
+        else:
+            top, bottom = one.y, one.y + (self.frame.ground[0] - one.y) * 0.5
+        for row in range(_ROWS):
+            y = one.y if row == 0 else top + (bottom - top) * (0.15, 0.9)[row - 1]
             for column in range(_COLUMNS):
                 yield replace(one, x=self.width * (column + 0.5) / _COLUMNS, y=y)
 
@@ -227,7 +232,7 @@ class _Room(msgspec.Struct, frozen=True, kw_only=True):
             )
             inside = self._inside(shifted)
             # A thing that was lifted from the ground casts no shadow there.
-            grounded = one.grounded and inside.y >= self.ground[0] - 0.05 * self.height
+            grounded = one.grounded and inside.y >= self.frame.ground[0] - 0.05 * self.height
             moved.append(replace(inside, grounded=grounded))
         return moved
 

@@ -403,6 +403,7 @@ class _Editor(msgspec.Struct, kw_only=True):
             # What was on it stays, if it can stand alone; what it wore or held goes with it.
             self.gone.add(at)
             self.changes.append(f"{_described(self.things[at])} removed")
+            self._hand_over(at)
             worn = [
                 one
                 for one in self._there()
@@ -413,6 +414,16 @@ class _Editor(msgspec.Struct, kw_only=True):
             self._drop(worn)
         if self.focus in self.gone:
             self.focus = next(iter(self._there()), 0)
+
+    def _hand_over(self, at: int) -> None:
+        """What was on a thing that is removed stands where that stood."""
+        tied = [
+            one
+            for one in self._there()
+            if (relation := self.things[one].relation) is not None and relation.to == at
+        ]
+        left = [spot for spot in self.spots if spot.thing == at][:1]
+        self.spots += [replace(spot, thing=one, nth=0) for one in tied[:1] for spot in left]
 
     def _remove_scene(self, words: Words) -> bool:
         named = parse_prompt(" ".join(words)).scene
