@@ -340,7 +340,12 @@ class Components:
         """Renders sources as pictures."""
         from limner.tools.rendering import SourceRenderer
 
-        return SourceRenderer(compile=self._compile, resolve=self._resolve, generator=self.drawing)
+        return SourceRenderer(
+            compile=self._compile,
+            resolve=self._resolve,
+            paint=self._paint,
+            generator=self.drawing,
+        )
 
     @part
     def eyes(self) -> Eyes:
@@ -706,6 +711,14 @@ class Components:
             squares=drawing.squares,
         )
         return png, drawing.facts, drawing.kept and msgspec.to_builtins(drawing.kept)
+
+    async def _paint(self, source: CompiledSource) -> bytes:
+        from limner.pictures.request import ImageRequest
+
+        request = ImageRequest(
+            prompt="", model="", svg=source.svg, width=source.width, height=source.height
+        )
+        return (await self._illustrate(request))[0]
 
     async def _resolve(self, source: CompiledSource) -> bytes:
         width, height = source.width, source.height
