@@ -35,7 +35,14 @@ from limner.pictures.request import Progress
 from limner.settings import Settings
 from limner.storage.blobs import parse_handle
 from limner.storage.reach import Reach
-from limner.tools.base import Question, Tool, ToolContext, answer_no, ignore_progress
+from limner.tools.base import (
+    ApprovalPolicy,
+    Question,
+    Tool,
+    ToolContext,
+    answer_no,
+    ignore_progress,
+)
 from limner.wires.base import HANDLE_URL
 
 if TYPE_CHECKING:
@@ -167,7 +174,7 @@ class Limner:
     # For the front ends; a program has no use for them, nor for the parts below.
     _internal = frozenset(
         {"components", "conversation_registry", "conversation_tools", "heard", "person", "shown"}
-        | {"draw", "plan", "recover", "delivered_file", "close_job"}
+        | {"draw", "plan", "recover", "delivered_file", "job_state", "close_job"}
     )
 
     def __dir__(self) -> list[str]:
@@ -269,6 +276,7 @@ class Limner:
         *,
         progress: Callable[[Progress], None] = ignore_progress,
         ask: Callable[[Question], Awaitable[bool]] = answer_no,
+        approval: ApprovalPolicy | None = None,
     ) -> PictureSet:
         """What `generate` and `edit` do, with the failures of a set beside its pictures.
 
@@ -278,7 +286,8 @@ class Limner:
         from limner.tools.picture_set import draw_all
 
         order = self._order(arguments, options)
-        return await draw_all(order, self.drawing, self.person(progress=progress, ask=ask))
+        person = replace(self.person(progress=progress, ask=ask), approval=approval)
+        return await draw_all(order, self.drawing, person)
 
     async def quote(
         self, prompt: str, *, n: int | None = None, **options: Unpack[GenerateOptions]
@@ -319,6 +328,14 @@ class Limner:
         from limner.tools.recovery import delivered_file
 
         return delivered_file(job, self.drawing)
+
+    def job_state(self, job: JobRow) -> str:
+        """Where an unfinished job stands, in a few words."""
+        if job.in_flight:
+            return "waiting"
+        if job.picture is not None:
+            return "paid, not written"
+        return "open" if self.delivered_file(job) is None else "bytes are here"
 
     async def close_job(self, job: JobRow, *, cost_usd: Decimal | str | None = None) -> None:
         """Close a job whose outcome cannot be determined, and delete the bytes that are here.
