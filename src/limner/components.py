@@ -704,6 +704,13 @@ class Components:
     async def _illustrate(
         self, request: ImageRequest
     ) -> tuple[bytes, Mapping[str, object], Mapping[str, object] | None]:
+        if request.sources:
+            from limner.tools.drawing_edit import DrawingEditor
+
+            editor = DrawingEditor(
+                pictures=self.pictures, imaging=self.imaging, compile=self._compile
+            )
+            return await editor.edit(request)
         loop = asyncio.get_running_loop()
 
         def lay_out(
