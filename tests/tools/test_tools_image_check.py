@@ -1,4 +1,4 @@
-"""`image_check`: measured first, a model only for the rest, within the budget; never a false pass."""
+"""`image_check`: measured first, a model only for the rest, within the budget."""
 
 from __future__ import annotations
 
