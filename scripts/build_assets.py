@@ -1,11 +1,12 @@
-"""Three unpacked npm packages -> the picture pack in src/limner/illustrator/data.
+"""Six unpacked npm packages -> the picture pack in src/limner/illustrator/data.
 
 Needed only to renew the pack; the results are committed. Usage, from the repository root::
 
     npm pack @iconify-json/fluent-emoji@1.2.7 && npm pack emojibase-data@17.0.0
-    npm pack @iconify-json/noto@1.2.9
+    npm pack @iconify-json/noto@1.2.9 && npm pack @iconify-json/game-icons@1.2.4
+    npm pack country-flag-icons@1.6.20 && npm pack @svg-maps/world@2.0.0
     # unpack each into a folder of its own, then
-    .venv/bin/python scripts/build_assets.py FLUENT_EMOJI_FOLDER EMOJIBASE_FOLDER NOTO_FOLDER
+    .venv/bin/python scripts/build_assets.py FLUENT_EMOJI EMOJIBASE NOTO GAME_ICONS FLAGS MAPS
 
 It writes three files. ``words.xz`` has the names of the pictures in other languages, one language
 a line. ``pictures.xz`` is a row of xz streams of about forty drawings each, one
@@ -30,7 +31,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import countries
 import resvg_py
+from game_silhouettes import SILHOUETTES, two_toned
 from own_pictures import OWN_PICTURES
 from own_things import OWN_THINGS
 from PIL import Image
@@ -255,6 +258,51 @@ def from_noto(noto: Path) -> Iterator[Picture]:
         )
 
 
+def from_game_icons(folder: Path) -> Iterator[Picture]:
+    data = json.loads((folder / "icons.json").read_text(encoding="utf-8"))
+    for group, colours in SILHOUETTES.items():
+        for colour, listed in colours.items():
+            for entry in listed.split():
+                name, _, icon = entry.partition("=")
+                body = two_toned(data["icons"][icon or name]["body"], colour)
+                yield Picture(
+                    name=name,
+                    title=name.replace("-", " "),
+                    group=group,
+                    tags=(*name.split("-"), "silhouette"),
+                    view_box="0 0 512 512",
+                    body=clean(name, body),
+                )
+
+
+def from_countries(emojibase: Path, flags: Path, maps: Path) -> Iterator[Picture]:
+    """A flag on its pole and an outline for each country, and one of Europe."""
+    rows = json.loads((emojibase / "en" / "data.json").read_text(encoding="utf-8"))
+    labels = {row["tags"][0]: row["label"] for row in rows if row["label"].startswith("flag: ")}
+    for path in sorted(flags.joinpath("3x2").glob("*.svg")):
+        if path.stem in labels:
+            country = labels[path.stem].removeprefix("flag: ")
+            yield _of_country("flag", country, countries.flag(path.read_text(encoding="utf-8")))
+    found = countries.outlines(maps / "index.js")
+    for code, (_, rings) in found.items():
+        if code.upper() in labels:
+            country = labels[code.upper()].removeprefix("flag: ")
+            yield _of_country("map", country, countries.country_map(rings))
+    yield _of_country("map", "Europe", countries.europe(found))
+
+
+def _of_country(what: str, country: str, body: str) -> Picture:
+    name = slug(f"{what} of {country}")
+    return Picture(
+        name=name,
+        title=f"{what} of {country}",
+        group=f"country-{what}",
+        tags=(what, "country", *slug(country).split("-")),
+        view_box="0 0 32 32" if what == "flag" else "0 0 100 100",
+        body=clean(name, body),
+    )
+
+
 def people(known: set[str]) -> Iterator[Picture]:
     """Whole people; the set has some of them as heads, and those stay."""
     for name, person in PEOPLE.items():
@@ -377,10 +425,13 @@ def write(pictures: list[Picture]) -> None:
 
 
 def main() -> None:
-    if len(sys.argv) != 4:
-        sys.exit("usage: build_assets.py FLUENT_EMOJI_FOLDER EMOJIBASE_FOLDER NOTO_FOLDER")
-    fluent, emojibase, noto = map(Path, sys.argv[1:])
+    if len(sys.argv) != 7:
+        sys.exit("usage: build_assets.py FLUENT_EMOJI EMOJIBASE NOTO GAME_ICONS FLAGS MAPS")
+    fluent, emojibase, noto, game, flags, maps = map(Path, sys.argv[1:])
     found = [*from_set(fluent, emojibase), *our_own(fluent), *from_noto(noto)]
+    found += [*from_game_icons(game), *from_countries(emojibase, flags, maps)]
+    # The first set that has a name keeps it.
+    found = list({picture.name: picture for picture in reversed(found)}.values())
     found += people({picture.name for picture in found})
     pictures = sorted(found, key=alike)
     write(pictures)

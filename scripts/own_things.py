@@ -218,6 +218,197 @@ def _sleeping(name: str, *, coat: str, dark: str, pointed: bool) -> OwnPicture:
     )
 
 
+SAND_ISLAND = OwnPicture(
+    name="sand-island",
+    title="sandy island",
+    group="place-geographic",
+    tags="island,sand,beach,tropical",
+    body=(
+        f"<defs>{fade('sand', '#FBE3A6', '#DDB264')}</defs>"
+        '<ellipse cx="16" cy="28.6" rx="15.8" ry="2.6" fill="#BDEBF7" fill-opacity="0.8"/>'
+        '<path d="M1.5 28.4C5 24.5 9 22.6 15 22.4c7-.2 12 2.4 15.5 6c-8 1.8-21 1.8-29 0z" '
+        'fill="url(#sand)"/>'
+        '<path d="M6 26.8q3-2 7-2.4M20 25.2q3 .6 5 2" fill="none" stroke="#C99A4E" '
+        'stroke-width="0.5" stroke-linecap="round"/>'
+        '<ellipse cx="23.5" cy="26.9" rx="1.6" ry="0.8" fill="#A99A8C"/>'
+    ),
+)
+
+
+def _pile(name: str, title: str, colours: tuple[str, ...]) -> OwnPicture:
+    """Books that lie on each other."""
+    body = ""
+    for row, colour in enumerate(colours):
+        y, left = 27.4 - 4.6 * row, 3.4 + (0.0, 1.6, 0.5, 2.2)[row % 4]
+        body += (
+            f'<rect x="{left + 0.8:.1f}" y="{y + 0.7:.1f}" width="23.4" height="3.2" '
+            'fill="#FBF4E2"/>'
+            f'<path d="M{left + 24.4:.1f} {y:.1f}H{left + 1.6:.1f}a2.3 2.3 0 0 0 0 4.6h22.8v-0.9'
+            f'h-22.4a1.4 1.4 0 0 1 0-2.8h22.4z" fill="{colour}"/>'
+            f'<path d="M{left + 2.6:.1f} {y + 2.3:.1f}h20" stroke="#D9CDB4" stroke-width="0.3"/>'
+        )
+    return OwnPicture(name=name, title=title, group="book-paper", tags="book,pile,stack", body=body)
+
+
+BOOK_STACK = _pile("book-stack", "stack of books", ("#C9303A", "#D8434A", "#B8242E", "#E05058"))
+FLYING_BIRD = OwnPicture(
+    name="flying-bird",
+    title="flying bird",
+    group="animal-bird",
+    tags="bird,fly,gull,seagull,wings,freedom",
+    body=(
+        f"<defs>{fade('wing', '#FFFFFF', '#C9D3E2')}{fade('tip', '#8FA0B8', '#5F708A')}</defs>"
+        '<path d="M15 17.5C12 10 7 6.5 0.8 6c2.6 1.6 3.4 3 4.2 4.6c1.8 3.8 5 7.6 9.5 9.4z" '
+        'fill="url(#wing)"/>'
+        '<path d="M0.8 6c2.6 1.6 3.4 3 4.2 4.6l1.9-2.5C5.2 6.8 3.2 6.1 0.8 6z" fill="url(#tip)"/>'
+        '<path d="M16.5 17.5c2-7 6.5-11 14.7-12.6c-2.8 1.9-3.6 3.4-4.3 5.2c-1.6 4-4.6 8-9.4 9.9z" '
+        'fill="url(#wing)"/>'
+        '<path d="M31.2 4.9c-2.8 1.9-3.6 3.4-4.3 5.2l-2.2-2.3c1.9-1.4 4-2.3 6.5-2.9z" '
+        'fill="url(#tip)"/>'
+        '<path d="M4.6 19.6c1.2-2.4 3.4-3.4 6-3c4 .6 8.5.4 12.6 3.4l4 3.6l-4.6-.3'
+        'c-3 1.6-8 1.8-11.6 .2c-1.8-.8-3-2-4.2-2.7z" fill="#FFFFFF"/>'
+        '<path d="M5 18.9l-3.6 1.7l3.7.7z" fill="#F2A33A"/>'
+        '<circle cx="7.3" cy="18.6" r="0.6" fill="#2B2936"/>'
+    ),
+)
+FISHBOWL = OwnPicture(
+    name="fishbowl",
+    title="goldfish bowl",
+    group="household",
+    tags="aquarium,goldfish,bowl,glass,fish",
+    body=(
+        f"<defs>{fade('water', '#9FE0F5', '#3FA5D8')}</defs>"
+        '<path d="M8 6.5C2.5 10 1 15 2 20c1 5.5 6 9.5 14 9.5s13-4 14-9.5c1-5-.5-10-6-13.5z" '
+        'fill="#E4F6FD" fill-opacity="0.75"/>'
+        '<path d="M2.4 13.5c5-1.5 22-1.5 27.2 0c1 8-4 15-13.6 15S1.4 21.5 2.4 13.5z" '
+        'fill="url(#water)"/>'
+        '<path d="M6 27c3-2.5 17-2.5 20 0c-5 2-15 2-20 0z" fill="#E9CF96"/>'
+        '<path d="M22 26c-1-3 1.5-4 .5-7M24 26c0-2 1.5-3 1-5" fill="none" stroke="#3F9A5A" '
+        'stroke-width="0.9" stroke-linecap="round"/>'
+        '<path d="M8 19.5c2.5-3 7-3 9.5-.2l3.5-2.3v5l-3.5-2c-2.5 2.7-7 2.5-9.5-.5z" '
+        'fill="#FF8A2B"/><circle cx="10.8" cy="19" r="0.7" fill="#2B2936"/>'
+        '<ellipse cx="16" cy="6.3" rx="8.2" ry="1.5" fill="#F4FCFF" stroke="#A9D8EA" '
+        'stroke-width="0.6"/>'
+        '<path d="M5 13c-1 3-1 6 .3 9" fill="none" stroke="#FFFFFF" stroke-width="1" '
+        'stroke-linecap="round" stroke-opacity="0.8"/>'
+    ),
+)
+EIFFEL_TOWER = OwnPicture(
+    name="eiffel-tower",
+    title="Eiffel Tower",
+    group="place-building",
+    tags="paris,france,tower,landmark",
+    body=(
+        f"<defs>{fade('iron', '#A88A6A', '#6B5340')}</defs>"
+        '<path d="M15.6.5h.8l.5 7.5h-1.8zM14.3 8h3.4l.9 9h-5.2zM12.4 17h7.2l.6 1.6h-8.4z'
+        "M12.2 18.6h7.6c1 4.4 3.2 9 6.2 12.4h-5.5c-.8-3-2-5-4.5-5s-3.7 2-4.5 5H6"
+        'c3-3.4 5.2-8 6.2-12.4z" fill="url(#iron)"/>'
+        '<path d="M15 8.5l2.2 2.5l-2.6 2.5l3 2.8M17 8.5l-2.2 2.5l2.6 2.5l-3 2.8M12.6 19'
+        'l3.4 5.5l3.4-5.5M10.5 24l5.5-3.5l5.5 3.5" fill="none" stroke="#E9DCC4" '
+        'stroke-width="0.4" stroke-opacity="0.8"/>'
+        '<path d="M9.8 24.3h12.4l.5 1.3H9.3z" fill="#8A6E54"/>'
+    ),
+)
+DRAWBRIDGE_CASTLE = OwnPicture(
+    name="drawbridge-castle",
+    title="medieval castle",
+    group="place-building",
+    tags="castle,fortress,medieval,towers,drawbridge,knight",
+    body=(
+        f"<defs>{fade('stone', '#D6D0C6', '#A39A8E')}{fade('far', '#B9B2A8', '#8F877C')}"
+        f"{fade('roof', '#C2504A', '#8A2F34')}{_wood('bridge')}</defs>"
+        '<path d="M9 8h5v19H9zM18 8h5v19h-5z" fill="url(#far)"/>'
+        '<path d="M8.3 8.5l3.2-6.5l3.2 6.5zM17.3 8.5l3.2-6.5l3.2 6.5z" fill="url(#roof)"/>'
+        '<path d="M5 16h1.7v1.5h1.7V16h1.7v1.5h1.7V16h1.7v1.5h1.7V16h1.7v1.5h1.7V16'
+        'h1.7v1.5h1.7V16h1.7v1.5h1.7V16H27v13H5z" fill="url(#stone)"/>'
+        '<path d="M1.5 12h6.5v17H1.5zM24 12h6.5v17H24z" fill="url(#stone)"/>'
+        '<path d="M.8 12.5l4-8l4 8zM23.2 12.5l4-8l4 8z" fill="url(#roof)"/>'
+        '<path d="M4 15.5h1.6v3H4zM26.4 15.5H28v3h-1.6zM10.8 10.5h1.4v2.5h-1.4z'
+        'M19.8 10.5h1.4v2.5h-1.4z" fill="#4A3F4A"/>'
+        '<path d="M12 29v-5.5c0-2.5 1.6-4 4-4s4 1.5 4 4V29z" fill="#3A2A30"/>'
+        '<path d="M13.2 20.5v7M16 19.8v7.5M18.8 20.5v7" stroke="#7A6A5A" stroke-width="0.4"/>'
+        '<path d="M12 27.3h8l2.2 4.2H9.8z" fill="url(#bridge)"/>'
+        '<path d="M11.4 28.4h9.2M10.8 29.5h10.4M10.3 30.5h11.4" stroke="#6B4426" '
+        'stroke-width="0.3"/>'
+        '<path d="M10.2 31L12.6 23M21.8 31L19.4 23" stroke="#4A4450" stroke-width="0.4"/>'
+    ),
+)
+WARDROBE = OwnPicture(
+    name="wardrobe",
+    title="wardrobe",
+    group="household",
+    tags="closet,cupboard,furniture,clothes",
+    body=(
+        f"<defs>{_wood('wood')}</defs>"
+        '<rect x="5" y="2" width="22" height="27" rx="1" fill="url(#wood)"/>'
+        '<path d="M4 2.8C4 1.6 5 1 6 1h20c1 0 2 .6 2 1.8V4H4z" fill="#7A4A28"/>'
+        '<path d="M7 6h8v21H7zM17 6h8v21h-8z" fill="#C98F58"/>'
+        '<path d="M8.3 7.5h5.4v8H8.3zM18.3 7.5h5.4v8h-5.4zM8.3 17.5h5.4v8H8.3z'
+        'M18.3 17.5h5.4v8h-5.4z" fill="#A86F3E"/>'
+        '<circle cx="14.3" cy="16.5" r="0.7" fill="#F0D08A"/>'
+        '<circle cx="17.7" cy="16.5" r="0.7" fill="#F0D08A"/>'
+        '<path d="M6 29h3v2H6zM23 29h3v2h-3z" fill="#6B4022"/>'
+    ),
+)
+OVEN = OwnPicture(
+    name="oven",
+    title="oven",
+    group="household",
+    tags="stove,cooker,kitchen",
+    body=(
+        f"<defs>{fade('steel', '#EEF2F6', '#B9C3CE')}{fade('glass', '#4A4038', '#2A221E')}</defs>"
+        '<rect x="4" y="4" width="24" height="26" rx="1.5" fill="url(#steel)"/>'
+        '<rect x="3.5" y="3" width="25" height="2.5" rx="0.8" fill="#5C6472"/>'
+        '<g fill="#5C6472"><circle cx="8" cy="8.5" r="1.3"/><circle cx="12" cy="8.5" r="1.3"/>'
+        '<circle cx="20" cy="8.5" r="1.3"/><circle cx="24" cy="8.5" r="1.3"/></g>'
+        '<rect x="6.5" y="14" width="19" height="12" rx="1" fill="url(#glass)"/>'
+        '<rect x="8" y="19" width="16" height="5" rx="1" fill="#F08A3A" fill-opacity="0.55"/>'
+        '<rect x="7.5" y="11.6" width="17" height="1.2" rx="0.6" fill="#8A93A0"/>'
+    ),
+)
+SURFBOARD = OwnPicture(
+    name="surfboard",
+    title="surfboard",
+    group="sport",
+    tags="surf,wave,beach,board",
+    body=(
+        f"<defs>{fade('board', '#FF8AB8', '#E84A8A')}</defs>"
+        '<path d="M16 .5c4 4.5 6 10 6 16.5c0 6-2 11.5-4 14.5h-4c-2-3-4-8.5-4-14.5'
+        'c0-6.5 2-12 6-16.5z" fill="url(#board)"/>'
+        '<path d="M16 1v30" stroke="#FFFFFF" stroke-width="0.8" stroke-opacity="0.9"/>'
+        '<path d="M10.3 14c3.5 2.5 8 2.5 11.4 0M10.3 18c3.5 2.5 8 2.5 11.4 0" fill="none" '
+        'stroke="#FFE58A" stroke-width="1.2"/>'
+    ),
+)
+CARDBOARD_BOX = OwnPicture(
+    name="cardboard-box",
+    title="cardboard box",
+    group="household",
+    tags="box,carton,package,open",
+    body=(
+        f"<defs>{fade('front', '#D9A868', '#B9864A')}{fade('flap', '#E8BE84', '#C99858')}</defs>"
+        '<path d="M5 13h22l-2-4H7z" fill="#7A5630"/>'
+        '<path d="M5 13L1 8.500h5.500L7 9zM27 13l4-4.500h-5.500L25 9z" fill="url(#flap)"/>'
+        '<path d="M5 13h22v17H5z" fill="url(#front)"/>'
+        '<path d="M5 13h22l2.5 4.500h-27z" fill="url(#flap)"/>'
+        '<path d="M14 17.500h4V30h-4z" fill="#E8D3A8" fill-opacity="0.55"/>'
+    ),
+)
+BOWL = OwnPicture(
+    name="bowl",
+    title="bowl",
+    group="dishware",
+    tags="dish,kitchen,empty",
+    body=(
+        f"<defs>{fade('china', '#F4F8FC', '#A9C3E0')}</defs>"
+        '<ellipse cx="16" cy="15" rx="14.5" ry="3.2" fill="#8FA9C6"/>'
+        '<path d="M1.5 15h29c0 8-5.5 13-11 14h-7c-5.5-1-11-6-11-14z" fill="url(#china)"/>'
+        '<path d="M2 17.500c8 2.5 20 2.5 28 0" fill="none" stroke="#4A7FC0" stroke-width="1"/>'
+        '<path d="M11.5 29h9v1.500h-9z" fill="#8FA9C6"/>'
+    ),
+)
+
+
 OWN_THINGS: tuple[OwnPicture, ...] = (
     FIREPLACE,
     RUG,
@@ -228,6 +419,17 @@ OWN_THINGS: tuple[OwnPicture, ...] = (
     CHEESE_WHEEL,
     STONE_BRIDGE,
     DOUBLE_DECKER,
+    SAND_ISLAND,
+    BOOK_STACK,
+    FLYING_BIRD,
+    FISHBOWL,
+    EIFFEL_TOWER,
+    DRAWBRIDGE_CASTLE,
+    WARDROBE,
+    OVEN,
+    SURFBOARD,
+    CARDBOARD_BOX,
+    BOWL,
     _sleeping("cat", coat="#FFB25E", dark="#E08A34", pointed=True),
     _sleeping("black-cat", coat="#3A3844", dark="#26242E", pointed=True),
     _sleeping("dog", coat="#D9A066", dark="#A86D3B", pointed=False),

@@ -437,6 +437,7 @@ class Limner:
         *,
         budget_usd: Decimal | float | str | None = None,
         rate: Sequence[str] = (),
+        out: str | Path | None = None,
         on_status: Callable[[BatchStatus], None] = lambda _: None,
         ask: Callable[[Question], Awaitable[bool]] = answer_no,
     ) -> BatchStatus:
@@ -449,6 +450,8 @@ class Limner:
             rows: the path of a manifest (JSONL, CSV, Parquet), or the rows themselves.
             budget_usd: the most that all rows may cost; the default is the sum of their quotes.
             rate: requests a minute to providers, each as ``openai=50/min``.
+            out: where to write the rows and their results at the end: a name that ends with
+                .jsonl, .csv, .parquet or .tar (WebDataset), or a folder for the pictures.
             on_status: gets the state of the batch every second.
             ask: decides about the price, if there is no budget and the settings say so.
 
@@ -456,7 +459,10 @@ class Limner:
             InputInvalid: a row or a rate is wrong; nothing was sent.
             ApprovalDenied: the price needs approval, and did not get it.
         """
-        from limner.tools.batches import budget_of, manifest_of
+        from limner.tools.batches import budget_of, check_export, manifest_of
+
+        to = None if out is None else self._person_reach.resolve_write(out, cwd=self.cwd)
+        check_export(to)
 
         resolve = partial(self._person_reach.resolve_read, cwd=self.cwd)
         budget_nano = budget_of(budget_usd)
@@ -467,7 +473,10 @@ class Limner:
             rates=rate,
             approved=budget_nano is not None,
         )
-        return await self.batches.run(batch, on_status=on_status)
+        status = await self.batches.run(batch, on_status=on_status)
+        if to is not None:
+            await self.batches.export(batch.id, to)
+        return status
 
     async def evidence(self, image: ImageInput) -> Evidence:
         """Everything that limner measures and reads in a picture, without asking a model.

@@ -62,6 +62,8 @@ if TYPE_CHECKING:
     from limner.pictures.thumbnails import Thumbnails
     from limner.providers.base import Provider, ProviderSpec
     from limner.providers.choice import Choice
+    from limner.rendering.canvas import RenderedDocument
+    from limner.rendering.elements import Document
     from limner.rendering.sources import CompiledSource, SourceFormat
     from limner.storage.incoming_files import Incoming
     from limner.tools.batches import Batches
@@ -346,7 +348,11 @@ class Components:
         """Measures pictures, and answers from what it measured."""
         from limner.eyes.model import Eyes
 
-        return Eyes(self.imaging)
+        async def find_origin(handle: str) -> Mapping[str, object] | None:
+            family = await self.pictures.family(handle)
+            return None if family is None else family.record.lineage
+
+        return Eyes(self.imaging, find_origin=find_origin)
 
     @part
     def models(self) -> Registry:
@@ -679,6 +685,16 @@ class Components:
     async def _illustrate(
         self, request: ImageRequest
     ) -> tuple[bytes, Mapping[str, object], Mapping[str, object] | None]:
+        loop = asyncio.get_running_loop()
+
+        def lay_out(
+            document: Document, size: tuple[int, int], largest_text: float
+        ) -> RenderedDocument:
+            from limner.rendering.sources import lay_out as in_worker
+
+            job = in_worker(document, size, largest_text, imaging=self.imaging)
+            return asyncio.run_coroutine_threadsafe(job, loop).result()
+
         drawing = await asyncio.to_thread(
             illustrator.illustrate,
             prompt=request.prompt,
@@ -686,6 +702,7 @@ class Components:
             width=request.width,
             height=request.height,
             seed=request.seed,
+            lay_out=lay_out,
         )
         png = await self.imaging.render_svg(
             drawing.svg,
@@ -697,11 +714,18 @@ class Components:
         return png, drawing.facts, drawing.kept and msgspec.to_builtins(drawing.kept)
 
     async def _resolve(self, source: CompiledSource) -> bytes:
-        size = {"width": source.width, "height": source.height}
+        width, height = source.width, source.height
         drawing = await asyncio.to_thread(
-            illustrator.illustrate, prompt="", svg=source.svg, seed=None, **size
+            illustrator.illustrate,
+            prompt="",
+            svg=source.svg,
+            seed=None,
+            width=width,
+            height=height,
         )
-        return await self.imaging.resolve_svg(drawing.svg, assets=drawing.assets, **size)
+        return await self.imaging.resolve_svg(
+            drawing.svg, assets=drawing.assets, width=width, height=height
+        )
 
 
 def _caps(settings: Settings, budget_usd: Decimal | float | str | None) -> Caps:

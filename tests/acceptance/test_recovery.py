@@ -424,3 +424,23 @@ async def test_a_picture_that_is_paid_for_but_was_never_written_is_written_by_re
     assert unlabelled(target) == openai.picture
     _, said = await limner("jobs", "recover", env=studio.env, cwd=studio.cwd)
     assert said == {"jobs": []}
+
+
+async def test_a_recovered_svg_file_is_the_picture_in_a_file_of_its_own_format(
+    studio: Studio,
+) -> None:
+    """limner stores the picture and not the SVG, so this is what it can write."""
+    target = studio.cwd / "chart.svg"
+    async with studio.open() as lim:
+        drawn = await lim.render(
+            {"type": "bar", "labels": ["Q1"], "values": [12]}, output_path=str(target)
+        )
+        stored = lim.pictures.path(drawn.image).read_bytes()
+    target.unlink()
+    with closing(sqlite3.connect(studio.home / "limner.db")) as database, database:
+        database.execute("UPDATE ledger SET path = NULL, owner = 'ended'")
+    recovered = await recover(studio)
+    assert recovered is not None
+    assert recovered.path == studio.cwd / "chart.png"
+    assert unlabelled(recovered.path) == stored
+    assert not target.exists()

@@ -28,13 +28,14 @@ def test_a_whole_prompt_is_parsed() -> None:
         scene=Scene(places=("beach",), hour="sunset"),
         texts=(),
         uses=(
-            WordUse(words="watercolor", state="left out"),
+            WordUse(words="watercolor", state="drawn", shown="watercolour"),
             WordUse(words="cat", state="drawn", shown="cat"),
             WordUse(words="small blue bicycle", state="drawn", shown="bicycle"),
             WordUse(words="on", state="drawn"),
             WordUse(words="beach", state="drawn", shown="beach"),
             WordUse(words="sunset", state="drawn", shown="sunset"),
         ),
+        style="watercolour",
     )
 
 

@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from limner.errors import InputInvalid
-from limner.rendering.document import RenderedDocument, draw_document, parse_document
+from limner.rendering.canvas import RenderedDocument
+from limner.rendering.document import draw_document, parse_document
 from limner.rendering.dot import parse_dot
 
 FLOW = {

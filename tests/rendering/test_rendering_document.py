@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from limner.errors import InputInvalid
+from limner.rendering.canvas import RenderedDocument
 from limner.rendering.charts import nice_scale
-from limner.rendering.document import RenderedDocument, draw_document, parse_document
+from limner.rendering.document import draw_document, parse_document
 from limner.rendering.help import help_text
 from limner.rendering.text import missing_characters, shorten, width, wrap
 

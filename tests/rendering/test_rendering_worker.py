@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -56,3 +60,20 @@ async def test_a_cancelled_compilation_ends_its_worker() -> None:
         with pytest.raises(asyncio.CancelledError):
             await call
         assert (await compiled(CHART, imaging)).format == "limner"
+
+
+def test_a_prompt_that_names_a_genre_is_laid_out_in_the_worker(tmp_path: Path) -> None:
+    # Where the layout runs, the module is loaded.
+    code = (
+        "import asyncio, sys, limner\n"
+        "async def main():\n"
+        "    async with limner.Limner() as lim:\n"
+        "        drawn = await lim.generate('a bar chart: tea 3, coffee 5',\n"
+        "            provider='illustrator', output_path='a.png')\n"
+        "        print(drawn.extras['genre'], 'limner.rendering.layout' in sys.modules)\n"
+        "asyncio.run(main())\n"
+    )
+    env = {**os.environ, "LIMNER_HOME": str(tmp_path / "home")}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=env, cwd=tmp_path, stdout=subprocess.PIPE, check=True)
+    assert done.stdout == b"bar False\n"

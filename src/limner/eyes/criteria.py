@@ -142,9 +142,14 @@ def _blank(asked: Criterion) -> Judgement | None:
     seen = asked.picture.measured
     if _things(asked.text, ("blank", "empty", "colour", "color", "uniform")):
         return None  # a field or a page may be empty, too
-    is_blank = len(seen.colours) == 1 and not seen.texture.sharp and seen.texture.two_colours == 100
-    names = measured.list_colours(seen.colours)
-    return _judged(is_blank != asked.is_negative, f"the colours are {names}")
+    names = f"the colours are {measured.list_colours(seen.colours)}"
+    if len(seen.colours) > 1 or seen.texture.sharp:
+        return _judged(asked.is_negative, names)
+    if asked.picture.no_text_reason is not None:
+        return None  # a small thing may be left out of the colours
+    page = asked.picture.page
+    is_blank = not (page.lines or page.controls or page.shapes or page.panels)
+    return _judged(is_blank != asked.is_negative, names)
 
 
 def _sharp(asked: Criterion) -> Judgement | None:

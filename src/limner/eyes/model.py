@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+import hashlib
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
 
 from limner.errors import ImageError, MissingExtra, ModelTimeout
 from limner.eyes.differences import ASKS, answer_difference
-from limner.eyes.evidence import Evidence, Finding
+from limner.eyes.evidence import DrawingRecord, Evidence, Finding
 from limner.eyes.quotes import MARK
 from limner.eyes.report import CANNOT_TELL, report
 from limner.eyes.rules import findings, needs_text, normalize
 from limner.eyes.schema import fill
+from limner.eyes.things import read_label_record, read_record
 from limner.imaging.pool import Imaging, Source
 from limner.wires.base import Answer, Prompt
 
@@ -48,16 +52,16 @@ class EyesModel:
             ImageError: a picture cannot be decoded.
             ModelTimeout: it did not finish in ``timeout_s``.
         """
-        sources = [picture.data for picture in prompt.pictures.values()]
         try:
             async with asyncio.timeout(timeout_s):
-                text = await self._answer(prompt, sources)
+                text = await self._answer(prompt)
         except TimeoutError:
             raise ModelTimeout(f"{NAME} did not finish in {timeout_s:g} s") from None
         on_text(text)
         return Answer(text=text, stop="end", model=NAME)
 
-    async def _answer(self, prompt: Prompt, sources: Sequence[Source]) -> str:
+    async def _answer(self, prompt: Prompt) -> str:
+        sources = [picture.data for picture in prompt.pictures.values()]
         if prompt.schema is None:
             return await self._eyes.see(sources, _question(prompt))
         seen = [await self._eyes.gather(source) for source in sources]
@@ -70,11 +74,24 @@ def _question(prompt: Prompt) -> str:
     return next(part["text"] for part in parts if part["type"] == "input_text")
 
 
-class Eyes:
-    """Answers questions about pictures with the workers of an `Imaging`."""
+Origins = Mapping[str, object] | None
 
-    def __init__(self, imaging: Imaging) -> None:
+
+async def _no_origin(handle: str) -> Origins:  # noqa: ARG001 - the default for a caller without a store
+    return None
+
+
+class Eyes:
+    """Answers questions about pictures with the workers of an `Imaging`.
+
+    ``find_origin`` is what the store recorded about the picture of a handle.
+    """
+
+    def __init__(
+        self, imaging: Imaging, *, find_origin: Callable[[str], Awaitable[Origins]] = _no_origin
+    ) -> None:
         self._imaging = imaging
+        self._find_origin = find_origin
 
     async def see(self, sources: Sequence[Source], question: str) -> str:
         """Answer a question about one or more pictures, in the given order.
@@ -93,15 +110,25 @@ class Eyes:
             ImageError: the picture cannot be decoded.
         """
         measured = await self._imaging.measure(source)
+        evidence = Evidence(measured=measured, record=await self._record(source))
         if not ocr:
-            return Evidence(measured=measured, no_text_reason="it was not asked for")
+            return replace(evidence, no_text_reason="it was not asked for")
         try:
-            return Evidence(measured=measured, page=await self._imaging.read_page(source))
+            return replace(evidence, page=await self._imaging.read_page(source))
         except MissingExtra as error:
-            return Evidence(measured=measured, no_text_reason=f"{error.message}; run: {error.hint}")
+            return replace(evidence, no_text_reason=f"{error.message}; run: {error.hint}")
         except ImageError as error:
             # It decoded a moment ago, so OCR took too much time or memory.
-            return Evidence(measured=measured, no_text_reason=error.message)
+            return replace(evidence, no_text_reason=error.message)
+
+    async def _record(self, source: Source) -> DrawingRecord | None:
+        """limner's own record of exactly these bytes, from the store or from their label."""
+        if not isinstance(source, bytes):
+            return None
+        # A part or another form of a picture has other bytes: the record does not hold for it.
+        origin = await self._find_origin(hashlib.sha256(source).hexdigest())
+        stored = None if origin is None else read_record(origin, "store")
+        return stored or read_label_record(source)
 
 
 def look(pictures: Sequence[Evidence], question: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from limner.eyes import appearance, lookup, measured, report, text
+from limner.eyes import appearance, lookup, measured, report, text, things
 from limner.eyes.evidence import Evidence, EyesQuestion, Finding
 from limner.eyes.words import content
 from limner.imaging.evidence.colour_names import COLOUR_WORDS
@@ -202,8 +202,8 @@ def matching(question: str) -> list[Rule]:
     names = {rule.name for rule in fitting}
     if text.wanted_phrase(question) is not None:
         names.add("search")
-    things = _things(question, fitting)
-    return [rule for rule in fitting if not rule.unless & names and not (rule.about_all and things)]
+    named = _things(question, fitting)
+    return [rule for rule in fitting if not rule.unless & names and not (rule.about_all and named)]
 
 
 def _things(question: str, fitting: list[Rule]) -> list[str]:
@@ -220,8 +220,8 @@ def needs_text(question: str) -> bool:
     normal = normalize(question)
     fitting = matching(normal)
     searches = text.wanted_phrase(normal) is not None
-    things = _things(normal, [rule for rule in RULES if rule.words.search(normal)])
-    return searches or bool(things) or not fitting or any(rule.needs_ocr for rule in fitting)
+    named = _things(normal, [rule for rule in RULES if rule.words.search(normal)])
+    return searches or bool(named) or not fitting or any(rule.needs_ocr for rule in fitting)
 
 
 def findings(evidence: Evidence, question: str) -> list[Finding]:
@@ -229,24 +229,36 @@ def findings(evidence: Evidence, question: str) -> list[Finding]:
     query = EyesQuestion(picture=evidence, question=normalize(question))
     if (found := text.search(query)) is not None:
         return [found]
-    if evidence.no_text_reason is None and (found := _about_a_thing(query)) is not None:
-        return [found]
+    for answer in (_by_appearance, things.answer_things, _from_text):
+        if (found := answer(query)) is not None:
+            return [found]
     answers = (rule.answer(query) for rule in matching(query.question))
     return [found for found in answers if found is not None]
 
 
-def _about_a_thing(query: EyesQuestion) -> Finding | None:
-    """The answer about something in the picture; None if the question names nothing in it."""
-    question = query.question
-    fitting = [rule for rule in RULES if rule.words.search(question)]
-    things = _things(question, fitting)
-    if any(rule.name in {"codes", "counts"} for rule in fitting):
+def _by_appearance(query: EyesQuestion) -> Finding | None:
+    """The answer about something that was measured on the page."""
+    if query.picture.no_text_reason is not None or _is_about_codes_or_text(query.question):
         return None
     for rule in THINGS:
-        if rule.words.search(question) and (found := rule.answer(query)) is not None:
+        if rule.words.search(query.question) and (found := rule.answer(query)) is not None:
             return found
+    return None
+
+
+def _from_text(query: EyesQuestion) -> Finding | None:
+    """The answer in a label, a cell or a line; None if the question names nothing."""
+    question = query.question
     # A line of text that shares words with a yes-or-no question says neither yes nor no.
-    return lookup.answer_from_text(query) if things and not _YES_OR_NO.match(question) else None
+    if query.picture.no_text_reason is not None or _YES_OR_NO.match(question):
+        return None
+    named = _things(question, [rule for rule in RULES if rule.words.search(question)])
+    is_asked = named and not _is_about_codes_or_text(question)
+    return lookup.answer_from_text(query) if is_asked else None
+
+
+def _is_about_codes_or_text(question: str) -> bool:
+    return any(rule.name in {"codes", "counts"} and rule.words.search(question) for rule in RULES)
 
 
 def normalize(question: str) -> str:

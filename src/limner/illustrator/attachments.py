@@ -95,6 +95,14 @@ def _on(part: Part, parent: Part, slot: Slot) -> Part:
     down, across = figures.surface(parent.info)
     astride = figures.carries_astride(parent.info)
     room = parent.width * (0.8 if slot.of > 1 else 1.1)
+    if figures.is_ball(parent.info):
+        return _put(
+            part,
+            parent,
+            size=min(part.size, parent.width * 2.4),
+            foot=parent.point(0.5, 0.04),
+            nearer=1,
+        )
     tall = math.inf if figures.is_flat(parent.info) else parent.height * (0.85 if astride else 1.3)
     size = min(part.size, room / slot.of, tall)
     x, y = parent.point(across - 0.5 + slot.across(0.75), down)
@@ -121,8 +129,12 @@ def _on_shoulder(part: Part, parent: Part, slot: Slot) -> Part:
 def _in(part: Part, parent: Part, slot: Slot) -> Part:
     if parent.info.name not in figures.CONTAINERS:
         return _in_front(part, parent, slot)
+    down = figures.INSIDES.get(parent.info.name, 0.55)
     size = min(part.size, parent.width * 0.75, parent.height * 0.9)
-    return _put(part, parent, size=size, foot=parent.point(slot.across(1), 0.55), nearer=-1)
+    if slot.of > 1:
+        size = min(max(part.size, parent.width * 0.36), parent.width * 0.45)
+    x, y = parent.point(slot.across(0.8), down)
+    return _put(part, parent, size=size, foot=(x, y + part.height * 0.1), nearer=-1)
 
 
 def _under(part: Part, parent: Part, slot: Slot) -> Part:

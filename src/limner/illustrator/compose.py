@@ -81,18 +81,31 @@ def compose(
         if one.wet:
             _draw_foam(canvas, one)
     draw_foreground(canvas, scene)
-    if parsed.style in styles.INKS:
-        drawings = {name: styles.as_lines(one, parsed.style) for name, one in drawings.items()}
-    elif parsed.style in styles.MATRICES:
-        matrix = f'<feColorMatrix type="matrix" values="{styles.MATRICES[parsed.style]}"/>'
-        grading = canvas.define(
-            f'<filter id="{{id}}" x="0" y="0" width="1" height="1">{matrix}</filter>'
-        )
-        canvas.shapes = [f'<g filter="{grading}">{"".join(canvas.shapes)}</g>']
+    # The night is dark enough.
+    gloomy_night = parsed.style == "gloomy" and scene.hour == "night"
+    _apply_style(canvas, drawings, "" if gloomy_night else parsed.style)
     layout = Layout(
         things=tuple(things), scene=complete, dry=dry, spots=spots_of(placed, width, height)
     )
     return Composition(canvas.document(), scene, layout, drawings)
+
+
+def _apply_style(canvas: Canvas, drawings: dict[str, Asset], style: str) -> None:
+    """Change the finished picture to a style."""
+    if style in styles.INKS:
+        drawings |= {name: styles.as_lines(one, style) for name, one in drawings.items()}
+    if style in styles.FLAT:
+        for name in used_assets("".join(canvas.shapes)):
+            one = drawings.get(name) or assets.get(name)
+            drawings[name] = replace(one, body=styles.as_flat(one.body))
+        flat = styles.as_flat("".join(canvas.shapes), "".join(canvas.definitions))
+        canvas.shapes = [styles.as_paper(flat, canvas) if style == "paper cut" else flat]
+    steps = styles.filter_of(style)
+    if steps:
+        # The colours are computed as they are written, not in linear light.
+        box = 'x="0" y="0" width="1" height="1" color-interpolation-filters="sRGB"'
+        grading = canvas.define(f'<filter id="{{id}}" {box}>{steps}</filter>')
+        canvas.shapes = [f'<g filter="{grading}">{"".join(canvas.shapes)}</g>']
 
 
 def _is_furniture(thing: Subject) -> bool:
@@ -162,6 +175,9 @@ def complete_scene(requested: Scene, things: list[Subject]) -> Scene:
         found = usual_place((info.name, info.group) for info in infos)
         if found in INDOORS and requested.weather & _FALLING:
             found = "meadow"
+        sunny = "summer" in requested.weather or any(map(figures.is_orb, infos))
+        if found in INDOORS and sunny:
+            found = "beach"
         if found is None and (places or requested.hour or requested.weather or hours):
             found = "meadow"
         places = tuple(dict.fromkeys((*places, found))) if found else places

@@ -6,9 +6,9 @@ for every word. A prompt of which nothing is known becomes a card with its words
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -29,6 +29,10 @@ from limner.illustrator.vocabulary import find_asset
 from limner.imaging.svg import Asset, mentioned_assets, mentioned_scenes, scene_key
 from limner.rendering.canvas import Canvas, number
 
+if TYPE_CHECKING:
+    from limner.rendering.canvas import RenderedDocument
+    from limner.rendering.elements import Document
+
 MIN_EDGE, MAX_EDGE = 16, 4096
 MAX_ASSETS = 200
 MAX_SCENES = 8
@@ -36,6 +40,19 @@ NOTE = (
     "Drawn offline by limner's illustrator from ready-made vector pictures. "
     "For a model that paints anything, set OPENAI_API_KEY."
 )
+
+
+LayOut = Callable[["Document", tuple[int, int], float], "RenderedDocument"]
+"""Draws a document at a size, with its text enlarged at most so many times."""
+
+
+def lay_out_here(
+    document: Document, size: tuple[int, int], largest_text: float
+) -> RenderedDocument:
+    """Draw a document in this process."""
+    from limner.rendering.document import draw_document  # noqa: PLC0415 - loaded on first use
+
+    return draw_document(document, size, largest_text=largest_text)
 
 
 class Illustration(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,11 +70,19 @@ class Illustration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def draw(
-    *, prompt: str, svg: str | None, width: int, height: int, seed: int | None
+    *,
+    prompt: str,
+    svg: str | None,
+    width: int,
+    height: int,
+    seed: int | None,
+    lay_out: LayOut = lay_out_here,
 ) -> Illustration:
     """Draw a prompt, or prepare the SVG document of the caller.
 
-    The same arguments give the same drawing; another seed gives another arrangement.
+    The same arguments give the same drawing; another seed gives another arrangement. ``lay_out``
+    draws the document of a prompt that names a genre, as a chart; limner passes one that uses a
+    worker.
 
     Raises:
         InputInvalid: the size is out of range, or ``svg`` names too many pictures.
@@ -67,9 +92,9 @@ def draw(
             f"{width}x{height}: the illustrator draws {MIN_EDGE} to {MAX_EDGE} pixels a side.",
             field="size",
         )
-    return (
-        _from_prompt(prompt, width, height, seed) if svg is None else _from_svg(svg, width, height)
-    )
+    if svg is not None:
+        return _from_svg(svg, width, height)
+    return _from_genre(prompt, width, height, lay_out) or _from_prompt(prompt, width, height, seed)
 
 
 def _from_svg(svg: str, width: int, height: int) -> Illustration:
@@ -135,8 +160,6 @@ def _background(name: str, scene: Scene | None, width: int, height: int) -> Asse
 
 
 def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Illustration:
-    if any(named_genres(prompt)) and (made := _from_genre(prompt, width, height)):
-        return made
     parsed = parse_prompt(prompt)
     if not parsed.is_known:
         return _card(prompt, parsed, width, height)
@@ -175,18 +198,19 @@ def draw_parsed(
     )
 
 
-def _from_genre(prompt: str, width: int, height: int) -> Illustration | None:
+def _from_genre(prompt: str, width: int, height: int, lay_out: LayOut) -> Illustration | None:
     """A prompt that names a genre, as a chart, drawn as a document of ``rendering``."""
+    if not any(named_genres(prompt)):
+        return None
     # Most prompts are scenes, which need none of this.
     from limner.illustrator.genre_pages import find_genre  # noqa: PLC0415 - loaded on first use
-    from limner.rendering.document import draw_document  # noqa: PLC0415 - loaded on first use
 
     genre = find_genre(prompt, width=width, height=height)
     if genre is None:
         return None
     svg, notes = genre.document, ()
     if not isinstance(svg, str):
-        drawn = draw_document(svg, (width, height), largest_text=genre.largest_text)
+        drawn = lay_out(svg, (width, height), genre.largest_text)
         svg, notes = drawn.svg, drawn.notes
     names = sorted(mentioned_assets(svg))
     matched = [{"words": name, "asset": name, "count": None, "colour": None} for name in names]

@@ -14,11 +14,13 @@ _IN_THE_AIR = word_set(
     sun-with-face cloud cloud-with-rain cloud-with-snow cloud-with-lightning
     cloud-with-lightning-and-rain sun-behind-cloud sun-behind-large-cloud sun-behind-rain-cloud
     sun-behind-small-cloud star glowing-star sparkles high-voltage rocket tornado
-    globe-showing-americas phoenix-bird globe-showing-europe-africa globe-showing-asia-australia
+    zeppelin drone hummingbird dragonfly flying-bird globe-showing-americas
+    phoenix-bird globe-showing-europe-africa globe-showing-asia-australia
     """
 )
 _IN_WATER = frozenset(
     {
+        "sand-island",
         "desert-island",
         "duck",
         "lotus",
@@ -66,6 +68,11 @@ SURFACES = {
     "rocket": (0.3, 0.5),
     "dragon": (0.5, 0.6),
     "desert-island": (0.75, 0.5),
+    "sand-island": (0.35, 0.5),
+    "branch": (0.2, 0.5),
+    "barrel": (0.04, 0.5),
+    "drawbridge-castle": (0.3, 0.5),
+    "book-stack": (0.02, 0.5),
     "tractor": (0.62, 0.62),
     "rug": (0.7, 0.5),
     "laid-table": (0.16, 0.5),
@@ -74,7 +81,13 @@ SURFACES = {
     "elephant": (0.16, 0.6),
     "castle": (0.3, 0.5),
 }
-_FLAT = word_set("rug bed desert-island skateboard sled table laid-table stone-bridge")
+_SHARED = word_set("stone-bridge table laid-table bench couch-and-lamp bed bookshelf")
+# Where things in a container begin, as a fraction of its height, if not where most do.
+INSIDES = {"bowl": 0.15, "bowl-with-spoon": 0.2, "basket": 0.4, "cardboard-box": 0.26, "crate": 0.2}
+_BALLS = word_set("soccer-ball basketball volleyball tennis baseball yarn crystal-ball")
+_FLAT = word_set(
+    "rug bed desert-island sand-island book-stack skateboard sled table laid-table stone-bridge"
+)
 # Where the mouth of a picture is, if not where most have it.
 MOUTHS = {
     "giraffe": (0.04, 0.2),
@@ -102,6 +115,10 @@ SEATS = word_set("bench chair couch-and-lamp bed rock wood sled seat")
 _MOUNT_SURFACE = (0.34, 0.6)
 _PLAIN_SURFACE = (0.08, 0.5)
 
+_CARRIERS = word_set("table laid-table bookshelf bench bed chair sled skateboard")
+# A picture -> the picture with open wings.
+FLYING = {"bird": "flying-bird", "seagull": "flying-bird"}
+
 # Groups of things that are usually on a table, not on the floor.
 _TABLETOP_GROUPS = word_set(
     """
@@ -110,13 +127,17 @@ _TABLETOP_GROUPS = word_set(
     phone science sound tool writing arts-crafts clothing plant-flower
     """
 )
-_TABLETOP_NAMES = frozenset({"alarm-clock", "mantelpiece-clock", "potted-plant", "hourglass-done"})
+_TABLETOP_NAMES = frozenset(
+    {"fishbowl", "bowl", "alarm-clock", "mantelpiece-clock", "potted-plant", "hourglass-done"}
+)
 _ON_THE_FLOOR = frozenset({"christmas-tree", "street-lamp", "jack-o-lantern"})
 
 _IN_THE_BACK = word_set(
     """
     deciduous-tree evergreen-tree palm-tree leafless-tree castle bookshelf fireplace floor-lamp
     stone-bridge bamboo couch-and-lamp bed ferris-wheel circus-tent fence street-lamp
+    wardrobe fridge oven windmill treehouse well barn wood-cabin pyramids stone-tower cave waterfall
+    curtains washing-machine
     """
 )
 
@@ -136,6 +157,8 @@ WIELDED = word_set("tennis dagger hammer axe magic-wand pick bow-and-arrow")
 READABLE = frozenset({"open-book", "newspaper", "scroll", "page-facing-up"})
 CONTAINERS = word_set(
     """
+    bowl cardboard-box crate barrel cauldron fishbowl wheelbarrow treehouse bird-cage dog-house well
+    carriage nest-with-eggs empty-nest battle-tank
     automobile bathtub basket bowl-with-spoon bucket bus canoe hot-air-balloon jar hot-beverage
     locomotive motor-boat oncoming-automobile pickup-truck pot-of-food racing-car rocket sailboat
     shopping-cart speedboat sport-utility-vehicle taxi teacup-without-handle package bed handbag
@@ -146,7 +169,7 @@ CONTAINERS = word_set(
 
 def carries_all(info: AssetInfo) -> bool:
     """Whether all things that are named before it are on it, as on a table."""
-    return info.name == "stone-bridge" or (info.group == "household" and info.name != "rug")
+    return info.name in _SHARED
 
 
 def stands_behind(info: AssetInfo) -> bool:
@@ -202,6 +225,13 @@ def is_alive(info: AssetInfo) -> bool:
     return info.group.startswith(("person", "animal")) or info.group in ("cat-face", "monkey-face")
 
 
+def carries(owner: AssetInfo, info: AssetInfo) -> bool:
+    """Whether a thing "with" another carries it: an island with palms, a table with a vase."""
+    if owner.name in ("desert-island", "sand-island"):
+        return info.group.startswith(("plant", "animal", "person", "place"))
+    return owner.name in _CARRIERS and is_tabletop(info)
+
+
 def is_worn(info: AssetInfo) -> bool:
     """Whether a thing is usually worn: a hat, glasses, a scarf."""
     return info.name in HATS | EYEWEAR | _WORN
@@ -212,6 +242,11 @@ def can_be_held(info: AssetInfo) -> bool:
     return info.name in HELD_HIGH | WIELDED | READABLE or (
         info.group in _HELD_GROUPS and not is_worn(info)
     )
+
+
+def is_ball(info: AssetInfo) -> bool:
+    """Whether a thing is round and small; what balances on it is larger."""
+    return info.name in _BALLS
 
 
 def is_flat(info: AssetInfo) -> bool:

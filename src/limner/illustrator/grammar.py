@@ -50,6 +50,21 @@ NUMBERS = {
     "lone": 1,
     "solitary": 1,
 }
+# Phrases for a count; a "field of" things is also a place.
+GROUPS_OF = {
+    "family of": 4,
+    "team of": 4,
+    "crowd of": 8,
+    "pack of": 5,
+    "school of": 6,
+    "swarm of": 7,
+    "pride of": 4,
+    "army of": 9,
+    "field of": 9,
+    "rows of": 8,
+}
+# Nouns that mean several.
+COLLECTIVES = {"crowd": 8, "audience": 8, "team": 4, "family": 4, "band": 3, "rock band": 3}
 # The count for a plural without a number.
 BARE_PLURAL = 3
 
@@ -178,6 +193,30 @@ RELATIONS = {
     "crossing": "on",
     "leaning against": "beside",
     "eats": "eating",
+    **dict.fromkeys(
+        (
+            "baking",
+            "making",
+            "cooking",
+            "preparing",
+            "selling",
+            "buying",
+            "serving",
+            "blowing",
+            "casting",
+            "catching",
+            "throwing",
+            "painting",
+            "writing",
+            "fixing",
+            "repairing",
+            "cutting",
+            "opening",
+            "watering",
+            "taking",
+        ),
+        "busy with",
+    ),
     "drinking": "eating",
     "playing": "playing",
     "playing with": "playing",
@@ -218,6 +257,9 @@ POSITIONS: Mapping[str, tuple[Position, Depth]] = {
     ),
     **dict.fromkeys(("in the foreground", "up close", "at the front", "in front"), ("", "near")),
 }
+
+# Words for the thing that was named first.
+PRONOUNS = frozenset({"her", "him", "it", "them"})
 
 NEGATIONS = frozenset({"no", "without", "not"})
 
@@ -265,6 +307,9 @@ SHOWN_BY_SCENE = {
     "reflected": _WATER,
     "reflection": _WATER,
     "launching": frozenset({"rocket"}),
+    "waving": frozenset({"flag"}),
+    "pole": frozenset({"flag"}),
+    "flagpole": frozenset({"flag"}),
 }
 
 # Words that put a thing in the air.
@@ -289,11 +334,11 @@ COLOUR_AS_THING = {"orange": "tangerine"}
 # ignored and reported to the caller.
 STYLE_PHRASES = word_set(
     """
-    hero image, pixel art, line art, clip art, oil painting, water colour, water color, concept art,
+    hero image, clip art, oil painting, concept art,
     digital art, depth of field, high resolution, high quality, ultra detailed, highly detailed,
     close up, wide angle, wide shot, studio ghibli, van gogh, 3d render, art style, stock photo,
-    soft light, bird eye, low poly, flat design, vector art, award winning, black and white,
-    children book, ghibli style, comic book, pencil drawing, soft lighting, trending on artstation
+    soft light, bird eye, low poly, award winning, children book, ghibli style, comic book,
+    soft lighting, trending on artstation
     """,
     separator=",",
 )

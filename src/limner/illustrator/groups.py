@@ -101,6 +101,9 @@ def _effective_relation(things: Sequence[Subject], place: int) -> Relation | Non
     parent = assets.info(things[relation.to].asset)
     # The sun and clouds are above everything anyway.
     apart = relation.kind in {"under", "behind", "front"} and figures.flies(parent)
+    if relation.kind == "in" and parent.name not in figures.CONTAINERS:
+        # A mill in tulips: both stand on the ground.
+        apart = sizes.size(assets.info(things[place].asset)) > sizes.size(parent)
     return None if apart else relation
 
 

@@ -29,7 +29,14 @@ PARTS: Mapping[str, Mapping[str, str]] = {
     # Parts without gradients are in the picture and stay as they are.
     "birthday-cake": {"candle": ""},
     "castle": {"tower": "", "gate": "", "wall": "", "flag": ""},
+    "drawbridge-castle": {"tower": "", "gate": "", "wall": "", "drawbridge": ""},
+    "fishbowl": {"goldfish": "", "fish": ""},
+    "treehouse": {"tree": "", "oak tree": "", "oak": "", "big tree": ""},
 }
+# How many of a part a picture has.
+PART_COUNTS = {("castle", "tower"): 3, ("drawbridge-castle", "tower"): 4}
+# Picture and part -> the picture that has this part.
+WITH_PART = {("castle", "drawbridge"): "drawbridge-castle"}
 
 Hls = tuple[float, float, float]
 

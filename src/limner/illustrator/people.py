@@ -90,7 +90,7 @@ PEOPLE: Mapping[str, Person] = {
 }
 
 # Words for a person -> what the person holds if the prompt names nothing else.
-EQUIPMENT = {"tennis player": "tennis", "knight": "dagger"}
+EQUIPMENT = {"band": "guitar", "rock band": "guitar", "tennis player": "tennis", "knight": "dagger"}
 
 # Words for a look that change the person before them. A colour before the word is its colour.
 HAIR_WORDS = {

@@ -319,7 +319,7 @@ _HATS = {
     'fill="#2b2936"/><circle cx="24" cy="4" r="1.5" fill="#ffffff"/>'
     '<ellipse cx="27.5" cy="12.3" rx="2.5" ry="2.3" fill="#2b2936"/>'
     '<path d="M16 8.5L32.5 14" stroke="#2b2936" stroke-width="0.7"/>',
-    "pointed": '<path d="M15 7.5L24.5-6l8.5 13.5z" fill="#5a46b0"/>'
+    "pointed": '<path d="M14.5 7.8L20 3.4l6-3.1l2 3.4l5.5 4.1z" fill="#5a46b0"/>'
     '<ellipse cx="24" cy="7.5" rx="12.5" ry="2.2" fill="#46358f"/>'
     '<circle cx="24" cy="3.5" r="1" fill="#f6d04a"/>',
     "helmet": '<path d="M14.6 15V10.5C14.6 4.6 18.5 1.5 24 1.5s9.4 3.1 9.4 9V15l-1.8 5.5'

@@ -17,7 +17,7 @@ from limner.illustrator.groups import Group, order_by_position
 _MAX_ZOOM = 1.45
 _FILLED = 0.46
 # The most of the height that the tallest thing takes, so that the scene can be seen around it.
-_FOCUS = 0.6
+_FOCUS, _FOCUS_OF_SEVERAL = 0.6, 0.7
 _ROW_OF = 4
 _MARGIN = 0.05
 # Depth -> where on the ground its row stands, 0 is the far edge, and how large things are there.
@@ -224,7 +224,8 @@ class _Field(msgspec.Struct, frozen=True, kw_only=True):
         gaps = 0.04 * (len(row) + 1)
         tall = max(group.bounds[3] - group.bounds[1] for group in row)
         across = self.width * (1 - 2 * _MARGIN) / (wide + gaps)
-        up = max(min(head_room * 0.92, _FOCUS * self.height), self.unit * 0.2) / max(tall, 0.01)
+        focus = _FOCUS if all(len(group.parts) == 1 for group in row) else _FOCUS_OF_SEVERAL
+        up = max(min(head_room * 0.92, focus * self.height), self.unit * 0.2) / max(tall, 0.01)
         # Small things that are alone in a picture fill a large part of it.
         largest = self.unit * max(_MAX_ZOOM, _FILLED / max(tall, 0.01))
         return min(largest, across, up)
@@ -266,7 +267,11 @@ class _Field(msgspec.Struct, frozen=True, kw_only=True):
         return [(depth, row) for depth, row in rows if row]
 
     def _free_rows(self, groups: Sequence[Group]) -> list[tuple[str, list[Group]]]:
-        back = [group for group in groups if figures.stands_behind(group.parts[0].info)]
+        back = [
+            group
+            for group in groups
+            if figures.stands_behind(group.parts[0].info) and group.position != "middle"
+        ]
         front = [group for group in groups if group not in back]
         if back and front and _taller(back, front):
             return [("back", back), ("front", front)]

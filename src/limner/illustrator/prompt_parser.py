@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from limner.illustrator import assets, grammar, people, scenes, styles, vocabulary
 from limner.illustrator.grammar import Depth, Position
-from limner.illustrator.palette import PARTS
+from limner.illustrator.palette import PART_COUNTS, PARTS, WITH_PART
 from limner.illustrator.parsed_prompt import ParsedPrompt, Relation, State, Subject, WordUse
 from limner.illustrator.people import PEOPLE, Person
 from limner.illustrator.scenes import Scene
@@ -19,6 +19,7 @@ from limner.illustrator.thing_list import LOOSE_RELATIONS, ThingList
 from limner.illustrator.words import singular, split
 
 _PLAIN_WORDS = frozenset({"plain", "simple", "blank", "solid"})
+_STACKS = frozenset({"stack", "pile"})
 _BOTH = frozenset({"them", "both"})
 _BACKGROUND_WORDS = frozenset({"background", "backdrop"})
 
@@ -117,6 +118,7 @@ class _Parser(msgspec.Struct):
     look_words: list[str] = msgspec.field(default_factory=list[str])
     # Whether the picture shows the verb of the relation, and where the last scene word ended.
     verb_shown: bool = False
+    burning: bool = False
     scene_end: int = -1
     # The place of the next thing, and the words that say so.
     placing: Placing | None = None
@@ -135,6 +137,8 @@ class _Parser(msgspec.Struct):
         self._settle_verb("left out")
         if self.placing is not None:
             self._note(self.placing_words, "left out")
+        if self.burning:
+            self._note("burning", "left out")
 
     def scene(self) -> Scene:
         """The scene, as far as the prompt names it."""
@@ -150,24 +154,36 @@ class _Parser(msgspec.Struct):
         for length in range(min(_longest(), len(self.words) - self.at), 0, -1):
             phrase = tuple(self.words[self.at : self.at + length])
             text = " ".join(phrase)
-            if text in styles.STYLE_OF:
-                self.drawn_style = styles.STYLE_OF[text]
-                self._note(text, "drawn", self.drawn_style)
-            elif text in grammar.STYLE_PHRASES:
-                self._note(text, "left out")
+            if self._take_style(text) or self._take_position(text):
+                pass
             elif text in grammar.RELATIONS:
                 self._drop_modifiers()
                 self._settle_verb("left out")
                 self.relation, self.relation_words = grammar.RELATIONS[text], text
                 self._show_verb(phrase[0], text)
+            elif text in grammar.GROUPS_OF:
+                self.count = grammar.GROUPS_OF[text]
+                self.modifiers.append(text)
+                if text == "field of":
+                    self.places.append("meadow")
             elif text in grammar.OTHER_THINGS:
                 self._miss(text)
-            elif self._take_position(text) or self._take_look(text) or self._take_part(text):
+            elif self._take_look(text) or self._take_part(text):
                 pass
             elif not (self._take_scene(phrase) or self._take_thing(phrase)):
                 continue
             return length
         return 0
+
+    def _take_style(self, text: str) -> bool:
+        """Words for a style or a mood; a picture has one."""
+        if text not in styles.STYLE_OF and text not in grammar.STYLE_PHRASES:
+            return False
+        style = styles.STYLE_OF.get(text, "")
+        taken = not style or (self.drawn_style not in ("", style))
+        self.drawn_style = self.drawn_style or style
+        self._note(text, "left out" if taken else "drawn", "" if taken else style)
+        return True
 
     def _show_verb(self, verb: str, text: str) -> None:
         """Show the verb that a relation starts with: asleep on a rug, flying over the sea."""
@@ -175,7 +191,7 @@ class _Parser(msgspec.Struct):
         if verb == "sleeping":
             self._sleep(text)
         elif verb in grammar.ALOFT_WORDS and self.relation == "above" and self.things.items:
-            self.things.change_last(aloft=True)
+            self.things.lift_last()
             self.verb_shown = True
         elif verb in people.POSES and person is not None:
             self.things.dress(person, {"pose": people.POSES[verb]})
@@ -243,7 +259,12 @@ class _Parser(msgspec.Struct):
             self._note(self._whole(words), "left out")
         else:
             plural = phrase not in vocabulary.phrases() and singular(phrase[-1]) != phrase[-1]
-            count = self.count or (grammar.BARE_PLURAL if plural else 1)
+            if name in vocabulary.STACKS and _STACKS & set(
+                self.words[max(self.at - 4, 0) : self.at]
+            ):
+                name, plural = vocabulary.STACKS[name], False
+            usual = grammar.COLLECTIVES.get(words) or (grammar.BARE_PLURAL if plural else 1)
+            count = self.count or usual
             self._note_thing(phrase, name)
             self._add(
                 Subject(
@@ -301,6 +322,10 @@ class _Parser(msgspec.Struct):
 
     def _take_part(self, text: str) -> bool:
         """A part of the last thing: the door of a house is painted, not drawn beside it."""
+        for at, one in enumerate(self.things.items):
+            if (one.asset, singular(text)) in WITH_PART:
+                asset = WITH_PART[one.asset, singular(text)]
+                self.things.items[at] = replace(one, asset=asset)
         place = next((at for at, one in enumerate(self.things.items) if one.asset in PARTS), None)
         if place is None or singular(text) not in PARTS[self.things.items[place].asset]:
             return False
@@ -309,6 +334,7 @@ class _Parser(msgspec.Struct):
             painted = (part, grammar.COLOURS[self.colour])
             self.things.items[place] = replace(thing, parts=(*thing.parts, painted))
         fixed = self.modifiers and not PARTS[thing.asset][part]
+        fixed = fixed and self.count != PART_COUNTS.get((thing.asset, part))
         self._note(self._whole(text), "approximated" if fixed else "drawn", thing.asset)
         self._clear()
         return True
@@ -327,14 +353,23 @@ class _Parser(msgspec.Struct):
             return
         words = self.relation_words if self.relation else ""
         after_and = "and" in self.words[max(self.at - 3, 0) : self.at]
-        self.relation = (
-            self.things.relation_of(thing.asset, words, is_after_and=after_and) or self.relation
+        before = self.words[self.at - 2 - len(self.modifiers) : self.at - len(self.modifiers)]
+        after_of = len(before) == 2 and before[1] == "of" and self.things.was_just_named(before[0])
+        meant = self.things.relation_of(
+            thing.asset, words, is_after_and=after_and, is_after_of=after_of
         )
+        self.relation = meant or self.relation
         if self.relation is not None and words not in ("", "with"):
-            near = "approximated" if self.relation == "facing" else "drawn"
-            self._note(self.relation_words, near if self.things.items else "left out")
-        self.things.add(thing, self.relation)
+            near = self.things.is_near(self.relation, thing.asset)
+            state = "approximated" if near else "drawn"
+            self._note(self.relation_words, state if self.things.items else "left out")
+        if not self.things.merge(thing, self.relation, words=self.words[max(self.at - 1, 0)]):
+            self.things.add(thing, self.relation)
         self.relation = None
+        if self.burning:
+            self._note("burning", "drawn", "fire")
+            self.things.set_on_fire()
+            self.burning = False
         if self.placing is not None:
             self.things.put(self.placing.position, self.placing.depth)
             self._note(self.placing_words, "drawn")
@@ -352,6 +387,12 @@ class _Parser(msgspec.Struct):
             self._lift()
         elif word == "sleeping":
             self._sleep(word)
+        elif word == "burning":
+            self.burning = True
+        elif word in grammar.PRONOUNS and self.relation and self.things.tie_back(self.relation):
+            near = self.things.is_near(self.relation, self.things.items[0].asset)
+            self._note(self.relation_words, "approximated" if near else "drawn")
+            self.relation = None
         elif word in grammar.SHOWN_BY_SCENE and grammar.SHOWN_BY_SCENE[word] & set(self.words):
             self._note(word, "drawn")
         elif not (self._take_modifier(word) or self._take_manner(word)):
@@ -401,7 +442,7 @@ class _Parser(msgspec.Struct):
         """Lift the previous thing ("a bird flying") or the next one ("a flying pig")."""
         self._note(self.words[self.at], "drawn")
         if self.things.was_just_named(self.words[max(self.at - 1, 0)]):
-            self.things.change_last(aloft=True)
+            self.things.lift_last()
         else:
             self.aloft = True
 

@@ -15,6 +15,10 @@ from limner.illustrator.people import Person
 from limner.illustrator.words import singular
 
 MAX_THINGS = 12
+_FISH = frozenset({"fish", "tropical-fish"})
+_PLAIN_PEOPLE = frozenset(
+    {"boy-standing", "girl-standing", "man-standing", "woman-standing", "child-standing"}
+)
 # With these, the thing after the word belongs to the thing before it; with others, vice versa.
 _BELONGS_TO_SUBJECT = frozenset({"holding", "wearing", "playing", "eating"})
 # With these, both things keep their own places, on these sides.
@@ -39,20 +43,23 @@ class ThingList(msgspec.Struct):
         """Whether a picture has no room for another thing."""
         return len(self.items) >= MAX_THINGS
 
-    def relation_of(self, name: str, words: str, *, is_after_and: bool) -> str | None:
-        """What "with" or "and" before a thing means: a cat with a hat wears it."""
-        info, last = assets.info(name), len(self.items) - 1
-        if last < 0:
+    def relation_of(
+        self, name: str, words: str, *, is_after_and: bool, is_after_of: bool
+    ) -> str | None:
+        """What "with", "and" or "of" before a thing means: a cat with a hat wears it."""
+        if not self.items:
             return None
-        if is_after_and and figures.is_worn(info):
-            before = self.items[last].relation
-            return "wearing" if before is not None and before.kind == "wearing" else None
-        owner = assets.info(self.items[self._subject(last)].asset)
-        if words != "with" or not figures.is_alive(owner):
-            return None
-        if figures.is_worn(info):
-            return "wearing"
-        return "holding" if figures.can_be_held(info) else None
+        info, last = assets.info(name), self.items[-1]
+        before = last.relation.kind if last.relation is not None else ""
+        owner = assets.info(self.items[self._subject(len(self.items) - 1)].asset)
+        alive = words == "with" and figures.is_alive(owner)
+        found = {
+            "filling": is_after_of and last.asset in figures.CONTAINERS,
+            "carrying": words == "with" and figures.carries(owner, info),
+            "wearing": figures.is_worn(info) and (alive or (is_after_and and before == "wearing")),
+            "holding": alive and figures.can_be_held(info),
+        }
+        return next((kind for kind, fits in found.items() if fits), None)
 
     def add(self, thing: Subject, relation: str | None) -> None:
         """Add a thing, and tie the thing before it to it, or it to the thing before it."""
@@ -66,6 +73,18 @@ class ThingList(msgspec.Struct):
             before, after = _SIDES[relation]
             self.items[subject] = replace(self.items[subject], position=before)
             self.items[place] = replace(thing, position=after)
+            self.joined.append(place)
+            return
+        if relation in ("carrying", "filling"):
+            kind = "on" if relation == "carrying" else "in"
+            self.items[place] = replace(thing, relation=Relation(kind, subject))
+            if self.items[subject].asset == "desert-island" and thing.asset == "palm-tree":
+                # The picture of a desert island has a palm already.
+                self.items[subject] = replace(self.items[subject], asset="sand-island")
+            return
+        if relation == "busy with":
+            relation = "holding" if self._can_hold(subject, thing) else None
+        if relation is None:
             self.joined.append(place)
             return
         if relation in _BELONGS_TO_SUBJECT:
@@ -83,6 +102,46 @@ class ThingList(msgspec.Struct):
         if tool and not self.is_full and self.items[-1].count == 1:
             held = Relation("holding", len(self.items) - 1)
             self.items.append(Subject(asset=tool, words=tool, relation=held))
+
+    def is_near(self, relation: str, asset: str) -> bool:
+        """Whether the picture only comes near to a relation with a thing."""
+        loose = relation in ("facing", "busy with")
+        return loose or (relation == "in" and asset not in figures.CONTAINERS)
+
+    def merge(self, thing: Subject, relation: str | None, *, words: str) -> bool:
+        """Whether a thing is one with the last: a surfer girl, a goldfish in its bowl."""
+        last = self.items[-1] if self.items else None
+        if last is None:
+            return False
+        if relation == "in" and thing.asset == "fishbowl" and last.asset in _FISH:
+            self.items[-1] = thing
+            return True
+        if relation is not None or last.words.split()[-1] != words:
+            return False
+        if last.asset == "robot-standing" and thing.person is not None:
+            return True
+        is_role = assets.info(last.asset).group.startswith("person")
+        if is_role and thing.asset in _PLAIN_PEOPLE:
+            self.items[-1] = replace(
+                thing, person=_in_clothes_of(last, thing), words=f"{last.words} {thing.words}"
+            )
+            return True
+        return False
+
+    def tie_back(self, relation: str) -> bool:
+        """Tie the last thing to the first: "with a gull above her"."""
+        last = len(self.items) - 1
+        if last < 1 or relation in _SIDES or self.items[last].relation is not None:
+            return False
+        if relation not in LOOSE_RELATIONS | {"busy with"}:
+            self.items[last] = replace(self.items[last], relation=Relation(relation, 0))
+        return True
+
+    def set_on_fire(self) -> None:
+        """Add flames to the last thing."""
+        if not self.is_full:
+            place = Relation("front", len(self.items) - 1)
+            self.items.append(Subject(asset="fire", words="burning", relation=place, scale=1.6))
 
     def remove_last(self) -> Subject:
         """Remove the last thing and the relations to it."""
@@ -114,6 +173,11 @@ class ThingList(msgspec.Struct):
         thing = self.items[place]
         self.items[place] = replace(thing, person=replace(thing.person or Person(), **look))
 
+    def lift_last(self) -> None:
+        """Put the last thing in the air, with open wings if it has any."""
+        asset = self.items[-1].asset
+        self.change_last(aloft=True, asset=figures.FLYING.get(asset, asset))
+
     def change_last(self, **changes: Any) -> None:
         """Replace fields of the last thing."""
         self.items[-1] = replace(self.items[-1], **changes)
@@ -129,12 +193,37 @@ class ThingList(msgspec.Struct):
             thing, position=position or thing.position, depth=depth or thing.depth
         )
 
+    def _can_hold(self, owner: int, thing: Subject) -> bool:
+        info = assets.info(thing.asset)
+        small = figures.can_be_held(info) or figures.is_tabletop(info)
+        return small and thing.count <= 3 and figures.is_alive(assets.info(self.items[owner].asset))
+
     def _movable(self) -> list[int]:
         """The things named one after another that are no furniture themselves."""
         infos = {one: assets.info(self.items[one].asset) for one in self.joined}
-        return [one for one, info in infos.items() if not figures.stands_behind(info)]
+        return [
+            one
+            for one, info in infos.items()
+            if not figures.stands_behind(info)
+            and info.group != "household"
+            and not self.items[one].position
+        ]
 
     def _subject(self, last: int) -> int:
         """The thing that a further phrase is about: the holder, not the held thing."""
         held = self.items[last].relation
         return held.to if held is not None and held.kind in _BELONGS_TO_SUBJECT else last
+
+
+def _in_clothes_of(role: Subject, thing: Subject) -> Person | None:
+    """The person of the second noun in the clothes of the first: a pirate girl."""
+    if role.person is None or thing.person is None:
+        return thing.person
+    clothes = role.person
+    return replace(
+        thing.person,
+        top=clothes.top,
+        top_colour=clothes.top_colour,
+        legs_colour=clothes.legs_colour,
+        hat=clothes.hat,
+    )

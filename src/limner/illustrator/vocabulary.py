@@ -6,6 +6,7 @@ for it: they serve a search, and would draw a coffee cup for "morning".
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 
 from limner.illustrator import assets
@@ -40,6 +41,46 @@ SIGN_GROUPS = word_set(
 BODY_PARTS = frozenset({"body-parts", *(g for g in SIGN_GROUPS if g.startswith("hand"))})
 
 
+# Picture of one thing -> the picture of a pile of them.
+STACKS = {"open-book": "book-stack", "books": "book-stack", "closed-book": "book-stack"}
+# Country -> further words for it, and for what belongs to it.
+COUNTRY_WORDS = {
+    "argentina": "argentine argentinian",
+    "australia": "australian",
+    "austria": "austrian",
+    "belgium": "belgian",
+    "brazil": "brazilian",
+    "canada": "canadian",
+    "china": "chinese",
+    "czechia": "czech czech-republic",
+    "denmark": "danish",
+    "egypt": "egyptian",
+    "finland": "finnish",
+    "france": "french",
+    "germany": "german",
+    "greece": "greek",
+    "india": "indian",
+    "ireland": "irish",
+    "israel": "israeli",
+    "italy": "italian",
+    "japan": "japanese",
+    "mexico": "mexican",
+    "netherlands": "dutch holland",
+    "norway": "norwegian",
+    "poland": "polish",
+    "portugal": "portuguese",
+    "south-africa": "south-african",
+    "south-korea": "korean south-korean korea",
+    "spain": "spanish",
+    "sweden": "swedish",
+    "switzerland": "swiss",
+    "turkiye": "turkish turkey",
+    "ukraine": "ukrainian",
+    "united-kingdom": "uk british great-britain britain union-jack",
+    "united-states": "usa us american america united-states-of-america",
+}
+
+
 @cache
 def phrases() -> dict[tuple[str, ...], str]:
     """All known phrases, as lower-case words in the singular, and their pictures."""
@@ -49,10 +90,21 @@ def phrases() -> dict[tuple[str, ...], str]:
         sign = info.group in SIGN_GROUPS and len(words) == 1
         if info.name not in MISLEADING and not sign:
             found[words] = info.name
+        if info.group.startswith("country-"):
+            found.update(_country_phrases(info.name))
     for name, synonyms in SYNONYMS.items():
         for phrase in synonyms.split(", "):
             found[tuple(phrase.strip("~").replace("-", " ").split())] = name
     return found
+
+
+def _country_phrases(name: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Further words for a flag or a map: "map of the Netherlands", "Italian flag"."""
+    what, country = name.split("-of-", 1)
+    for said in (country, *COUNTRY_WORDS.get(country, "").split()):
+        words = said.split("-")
+        for phrase in ((what, "of", "the", *words), (what, "of", *words), (*words, what)):
+            yield phrase, name
 
 
 @cache

@@ -42,6 +42,22 @@ IRREGULAR_PLURALS = {
     "octopi": "octopus",
     "elves": "elf",
 }
+_IN_IE = frozenset(
+    {
+        "brownie",
+        "cookie",
+        "genie",
+        "hoodie",
+        "movie",
+        "pie",
+        "pixie",
+        "prairie",
+        "selfie",
+        "smoothie",
+        "tie",
+        "zombie",
+    }
+)
 _UNCHANGED = frozenset(
     {"bus", "glass", "grass", "moss", "chess", "dress", "gas", "cactus", "octopus"}
 )
@@ -81,6 +97,8 @@ def singular(word: str) -> str:
         return IRREGULAR_PLURALS[word]
     if len(word) < 4 or not word.endswith("s") or word in _UNCHANGED or word.endswith(("ss", "us")):
         return word
+    if word[:-1] in _IN_IE:
+        return word[:-1]
     if word.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
     if word.endswith(("ches", "shes", "sses", "xes", "zes", "oes")):

@@ -41,6 +41,15 @@ def flowing(points: Sequence[Point]) -> str:
     return "".join(parts)
 
 
+class RenderedDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """An SVG document, its size, and what its author should know."""
+
+    svg: str
+    width: int
+    height: int
+    notes: tuple[str, ...] = ()
+
+
 class Canvas(msgspec.Struct):
     """A picture being drawn, from back to front.
 

@@ -12,7 +12,7 @@ import msgspec
 
 from limner.errors import InputInvalid
 from limner.rendering.brush import Brush, Rect, Style
-from limner.rendering.canvas import Canvas, mix
+from limner.rendering.canvas import Canvas, RenderedDocument, mix
 from limner.rendering.colours import THEMES, contrast, parse_colour, readable_on
 from limner.rendering.document_reader import TYPES, understand
 from limner.rendering.elements import (
@@ -41,15 +41,6 @@ _TOO_DEEP = f"rows, columns and cards are more than {MAX_DEPTH} deep"
 DEFAULT_EDGE = 1024
 MAX_EDGE = 4096
 _LARGE_EDGE = 1800
-
-
-class RenderedDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """An SVG document, its size, and what its author should know."""
-
-    svg: str
-    width: int
-    height: int
-    notes: tuple[str, ...] = ()
 
 
 def parse_document(source: str) -> tuple[Document, list[str]]:

@@ -6,6 +6,7 @@ hostile source can keep a process busy for minutes. `FORMATS` is the table of al
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
@@ -20,7 +21,7 @@ from limner.imaging.process import RENDERING_WORKER
 # Every list of tools loads this module, and few programs render anything.
 if TYPE_CHECKING:
     from limner.imaging.pool import Imaging
-    from limner.rendering.document import RenderedDocument
+    from limner.rendering.canvas import RenderedDocument
     from limner.rendering.elements import Document
 
 SourceFormat = Literal["limner", "svg", "dot", "mermaid", "vega-lite", "typst"]
@@ -100,6 +101,24 @@ async def compile_source(
         if isinstance(error, ImageTooLarge) and error.hint is None:
             error.hint = "Make the document smaller: fewer elements, rows, nodes or words."
         raise
+
+
+async def lay_out(
+    document: Document, size: Size, largest_text: float, *, imaging: Imaging
+) -> RenderedDocument:
+    """Draw a document in a worker; its words may be those of a prompt.
+
+    Raises:
+        InputInvalid: it is too much for one picture.
+        ImageError: the worker was stopped.
+    """
+    from limner.rendering.canvas import RenderedDocument  # noqa: PLC0415 - loaded on first use
+
+    # A prompt may have lone surrogates, which the JSON of msgspec refuses.
+    payload = json.dumps(msgspec.to_builtins(document)).encode()
+    given = {"size": size, "largest_text": largest_text, "subject": "the picture of the prompt"}
+    reply = await imaging.run(RENDERING_WORKER, "lay_out", payload, **given)
+    return msgspec.json.decode(reply, type=RenderedDocument)
 
 
 def detect_format(source: str) -> SourceFormat:

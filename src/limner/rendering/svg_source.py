@@ -7,7 +7,7 @@ import re
 from limner.imaging.fonts import FONTS, replaced_family, style_for
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.svg.renderer import SvgFacts, measure_svg
-from limner.rendering.document import RenderedDocument
+from limner.rendering.canvas import RenderedDocument
 from limner.rendering.text import missing_note
 
 _MAX_LISTED = 12

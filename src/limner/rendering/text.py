@@ -87,8 +87,9 @@ def width(text: str, size: float, style: FontStyle = "sans", *, bold: bool = Fal
 
 def missing_characters(text: str) -> str:
     """The characters of a text that no font can draw, each once."""
-    # Every font has these, and most texts have no others.
-    others = [char for char in dict.fromkeys(text) if not char.isascii() and not char.isspace()]
+    # Every font has ASCII, and most texts have nothing else. A lone surrogate is no character.
+    visible = text.encode(errors="ignore").decode()
+    others = [char for char in dict.fromkeys(visible) if not char.isascii() and not char.isspace()]
     known = [metrics(style).advances for style in FONTS] if others else []
     if CJK.search("".join(others)):
         known.append(_cjk_metrics().advances)

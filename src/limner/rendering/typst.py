@@ -21,7 +21,8 @@ from limner.imaging.fonts import FOLDER, FONTS, cjk_family, cjk_font
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.sandbox import TYPST
 from limner.imaging.worker import JobTable, serve
-from limner.rendering.document import DEFAULT_EDGE, RenderedDocument
+from limner.rendering.canvas import RenderedDocument
+from limner.rendering.document import DEFAULT_EDGE
 from limner.rendering.svg_source import measure_source
 from limner.rendering.text import missing_note
 

@@ -22,7 +22,8 @@ from limner.imaging.limits import WorkerLimits
 from limner.imaging.sandbox import VEGA_LITE
 from limner.imaging.worker import JobTable, serve
 from limner.json_shapes import as_list, as_object
-from limner.rendering.document import DEFAULT_EDGE, RenderedDocument, syntax_error
+from limner.rendering.canvas import RenderedDocument
+from limner.rendering.document import DEFAULT_EDGE, syntax_error
 from limner.rendering.svg_source import measure_source
 
 Spec = dict[str, Any]

@@ -6,6 +6,7 @@ both, so that a picture from a source needs one process start.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -25,7 +26,7 @@ def main() -> None:
 
 def prepare(limits: WorkerLimits) -> worker.JobTable:
     """Prepare what the worker of `imaging` needs; compilers are loaded on first use."""
-    return {**worker.prepare(limits), "compile": compile_job}
+    return {**worker.prepare(limits), "compile": compile_job, "lay_out": lay_out_job}
 
 
 def compile_job(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> worker.JobReply:
@@ -38,6 +39,16 @@ def compile_job(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> wo
         raise InputInvalid("the document nests too deep", field="source") from None
     compiled = CompiledSource(format=job["format"], **msgspec.structs.asdict(drawn))
     return {}, msgspec.json.encode(compiled)
+
+
+def lay_out_job(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> worker.JobReply:  # noqa: ARG001 - every job has this signature
+    """Draw a document that limner itself made from a prompt."""
+    from limner.rendering.document import draw_document  # noqa: PLC0415 - loaded on first use
+    from limner.rendering.elements import Document  # noqa: PLC0415 - loaded on first use
+
+    document = msgspec.convert(json.loads(payload), type=Document)
+    drawn = draw_document(document, tuple(job["size"]), largest_text=job["largest_text"])
+    return {}, msgspec.json.encode(drawn)
 
 
 if __name__ == "__main__":

@@ -35,13 +35,16 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 def encode_entry(plan: Plan) -> str:
     """Encode what the journal keeps of a plan."""
-    target = None if plan.target is None else str(plan.target)
+    target = plan.target
+    if target is not None and plan.document is not None and not target.is_dir():
+        # The SVG is not stored, so a recovered job has its picture.
+        target = target.with_suffix(".png")
     # The journal holds no bytes. Source pictures have been sent, and only the illustrator takes an
     # SVG document: its jobs cannot be resumed.
     bare = replace(plan.request, svg=None, sources=(), mask=None)
     entry = JournalEntry(
         request=bare,
-        target=target,
+        target=None if target is None else str(target),
         parents=plan.parents,
         output_format=plan.output_format,
         untrusted=plan.is_marked,

@@ -154,7 +154,8 @@ def _outlines(tables: dict[str, bytes], kept: set[int]) -> dict[str, bytes]:
 def _widths(hmtx: bytes, kept: set[int], count: int) -> bytes:
     """The widths of the glyphs that are kept; those of the others are 0, which takes no room."""
     made = bytearray(hmtx)
-    for glyph in range(count):
+    # The last width is also that of all glyphs after it.
+    for glyph in range(count - 1):
         if glyph not in kept:
             made[glyph * 4 : glyph * 4 + 4] = bytes(4)
     return bytes(made)
