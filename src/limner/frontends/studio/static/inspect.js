@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState } from "/static/vendor/preact-htm.js"
 import { file, get, send } from "/static/api.js";
 import { Slot } from "/static/draw.js";
 import { Viewer } from "/static/picture.js";
-import { follow, useRun } from "/static/runs.js";
+import { useRun } from "/static/runs.js";
 import { bytes, count, usd } from "/static/words.js";
 
 const asBody = ({ handle, question, region, model }) => ({ handle, question, region, model });
@@ -54,12 +54,13 @@ function Region({ size, region, change, scale }) {
 function View({ form }) {
   const [facts, setFacts] = useState(null);
   const [error, setError] = useState(null);
+  // While a part is being dragged, the picture of the last one stays.
   const part = form.region || { x: 0, y: 0, width: 0, height: 0 };
   const fields = { ...part, ...(form.model ? { model: form.model } : {}) };
   const path = `/api/pictures/${form.handle}/view`;
   useEffect(() => {
     setError(null);
-    const timer = setTimeout(() => get(`${path}/facts`, fields).then(setFacts, setError), 200);
+    const timer = setTimeout(() => get(`${path}/facts`, fields).then((found) => setFacts({ ...found, fields }), setError), 300);
     return () => clearTimeout(timer);
   }, [form.handle, JSON.stringify(fields)]);
   if (error) return html`<p class="problem" role="alert">${error.message}</p>`;
@@ -67,7 +68,7 @@ function View({ form }) {
   return html`
     <figure class="view"><figcaption>What ${facts.model || "a model"} gets: ${facts.width} × ${facts.height}, ${bytes(facts.bytes)}
       ${facts.tokens != null ? ` · ${facts.tokens_exact ? "" : "at most "}${count(facts.tokens, "token")}` : ""}${facts.cost_usd ? ` · ${usd(facts.cost_usd)}` : ""}</figcaption>
-      <img src=${`${path}?${new URLSearchParams(fields)}`} alt="The picture as the model gets it" /></figure>`;
+      <img src=${`${path}?${new URLSearchParams(facts.fields)}`} alt="The picture as the model gets it" /></figure>`;
 }
 
 const NUMBERS = [["x", "Left"], ["y", "Top"], ["width", "Width"], ["height", "Height"]];
@@ -92,7 +93,6 @@ export function Inspect({ rest }) {
     setError(null);
     try {
       const started = await send("POST", "/api/questions", { ...asBody(form), agreed_usd: quote.found.cost_usd });
-      follow(started);
       setRun(started.id);
     } catch (problem) { setError(problem); }
   };

@@ -86,7 +86,9 @@ const origin = ({ lineage }) => {
 };
 
 // The family as columns: ancestors on the left, this picture in the middle, what became of it right.
-function Family({ facts }) {
+function Family({ facts: all }) {
+  // What models were sent is no picture that a person made.
+  const facts = { ...all, offspring: all.offspring.filter((one) => one.lineage.made !== "fit") };
   if (!facts.ancestors.length && !facts.offspring.length) return null;
   const self = { handle: facts.handle, lineage: facts.lineage, parent: null };
   const known = new Map([self, ...facts.ancestors, ...facts.offspring].map((one) => [one.handle, one]));
