@@ -86,6 +86,7 @@ PROMISED = [
     "Reconnected",
     "RecordedThing",
     "Region",
+    "RemoteBatch",
     "RemoteEvent",
     "RenderOptions",
     "Retrying",
