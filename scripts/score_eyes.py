@@ -14,7 +14,7 @@ import os
 import re
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,7 +31,7 @@ class CpuTimes:
     """Seconds of CPU, and of how many things."""
 
     def __init__(self) -> None:
-        self.seconds: Counter[str] = Counter()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
         self.counts: Counter[str] = Counter()
 
     @contextmanager
@@ -42,7 +42,7 @@ class CpuTimes:
         self.counts[what] += count
 
     def line(self) -> str:
-        parts = [f"{self.seconds[what] / self.counts[what]:.3f} s of CPU" for what in self.counts]
+        parts = [f"{self.seconds[what] / self.counts[what]:.4f} s of CPU" for what in self.counts]
         return " and ".join(
             f"{one} for each of the {what}" for one, what in zip(parts, self.counts, strict=True)
         )
