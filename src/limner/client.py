@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import (
     TYPE_CHECKING,
     Any,
+    Literal,
     ParamSpec,
     Self,
     TypeVar,
@@ -35,7 +36,14 @@ from limner.pictures.request import Progress
 from limner.settings import Settings
 from limner.storage.blobs import parse_handle
 from limner.storage.reach import Reach
-from limner.tools.base import Question, Tool, ToolContext, answer_no, ignore_progress
+from limner.tools.base import (
+    ApprovalPolicy,
+    Question,
+    Tool,
+    ToolContext,
+    answer_no,
+    ignore_progress,
+)
 from limner.wires.base import HANDLE_URL
 
 if TYPE_CHECKING:
@@ -167,7 +175,7 @@ class Limner:
     # For the front ends; a program has no use for them, nor for the parts below.
     _internal = frozenset(
         {"components", "conversation_registry", "conversation_tools", "heard", "person", "shown"}
-        | {"draw", "plan", "recover", "delivered_file", "close_job"}
+        | {"draw", "plan", "recover", "delivered_file", "job_state", "close_job"}
     )
 
     def __dir__(self) -> list[str]:
@@ -269,6 +277,7 @@ class Limner:
         *,
         progress: Callable[[Progress], None] = ignore_progress,
         ask: Callable[[Question], Awaitable[bool]] = answer_no,
+        approval: ApprovalPolicy | None = None,
     ) -> PictureSet:
         """What `generate` and `edit` do, with the failures of a set beside its pictures.
 
@@ -278,7 +287,8 @@ class Limner:
         from limner.tools.picture_set import draw_all
 
         order = self._order(arguments, options)
-        return await draw_all(order, self.drawing, self.person(progress=progress, ask=ask))
+        person = replace(self.person(progress=progress, ask=ask), approval=approval)
+        return await draw_all(order, self.drawing, person)
 
     async def quote(
         self, prompt: str, *, n: int | None = None, **options: Unpack[GenerateOptions]
@@ -319,6 +329,14 @@ class Limner:
         from limner.tools.recovery import delivered_file
 
         return delivered_file(job, self.drawing)
+
+    def job_state(self, job: JobRow) -> str:
+        """Where an unfinished job stands, in a few words."""
+        if job.in_flight:
+            return "waiting"
+        if job.picture is not None:
+            return "paid, not written"
+        return "open" if self.delivered_file(job) is None else "bytes are here"
 
     async def close_job(self, job: JobRow, *, cost_usd: Decimal | str | None = None) -> None:
         """Close a job whose outcome cannot be determined, and delete the bytes that are here.
@@ -415,6 +433,7 @@ class Limner:
         *,
         budget_usd: Decimal | float | str | None = None,
         rate: Sequence[str] = (),
+        lane: Literal["now", "cheap"] | None = None,
         out: str | Path | None = None,
         on_status: Callable[[BatchStatus], None] = lambda _: None,
         ask: Callable[[Question], Awaitable[bool]] = answer_no,
@@ -428,6 +447,8 @@ class Limner:
             rows: the path of a manifest (JSONL, CSV, Parquet), or the rows themselves.
             budget_usd: the most that all rows may cost; the default is the sum of their quotes.
             rate: requests a minute to providers, each as ``openai=50/min``.
+            lane: ``cheap`` for the vendors' batch APIs: half the price, within 24 hours. If the
+                call is cancelled, the vendors go on, and the next call collects the results.
             out: where to write the rows and their results at the end: a name that ends with
                 .jsonl, .csv, .parquet or .tar (WebDataset), or a folder for the pictures.
             on_status: gets the state of the batch every second.
@@ -449,6 +470,7 @@ class Limner:
             self.person(ask=ask),
             budget_nano=budget_nano,
             rates=rate,
+            lane=lane,
             approved=budget_nano is not None,
         )
         status = await self.batches.run(batch, on_status=on_status)

@@ -340,7 +340,12 @@ class Components:
         """Renders sources as pictures."""
         from limner.tools.rendering import SourceRenderer
 
-        return SourceRenderer(compile=self._compile, resolve=self._resolve, generator=self.drawing)
+        return SourceRenderer(
+            compile=self._compile,
+            resolve=self._resolve,
+            paint=self._paint,
+            generator=self.drawing,
+        )
 
     @part
     def eyes(self) -> Eyes:
@@ -452,11 +457,13 @@ class Components:
     @part
     def batches(self) -> Batches:
         """Runs batches of tool calls."""
+        from limner.batches.cheap_lane import CheapLane, LaneCalls
         from limner.batches.queue import BatchQueue
         from limner.batches.runner import BatchRunner, RowCalls
         from limner.storage.reach import Reach
         from limner.tools.batch_calls import BatchCalls
         from limner.tools.batches import Batches
+        from limner.tools.lane_calls import RemoteRowCalls
 
         queue = BatchQueue(store=self.store, clock=self.clock)
         calls = BatchCalls(
@@ -472,7 +479,32 @@ class Components:
             calls=RowCalls(run=calls.run, recover=calls.recover, key_hash=calls.key_hash),
             concurrency=self.settings.images.concurrency,
         )
-        return Batches(queue=queue, runner=runner, calls=calls, approval=self._approval)
+        remote = RemoteRowCalls(
+            calls=calls,
+            generator=self.drawing,
+            inspector=self.looking,
+            money=self.money,
+            defaults=self.tool_parts.defaults,
+        )
+        lane = CheapLane(
+            queue=queue,
+            money=self.money,
+            calls=LaneCalls(
+                prepare=remote.prepare,
+                connect=remote.connect,
+                accept=remote.accept,
+                recover=calls.recover,
+            ),
+            status=runner.status,
+        )
+        return Batches(
+            queue=queue,
+            runner=runner,
+            lane=lane,
+            calls=calls,
+            remote=remote,
+            approval=self._approval,
+        )
 
     # --- conversations ---
 
@@ -672,6 +704,13 @@ class Components:
     async def _illustrate(
         self, request: ImageRequest
     ) -> tuple[bytes, Mapping[str, object], Mapping[str, object] | None]:
+        if request.sources:
+            from limner.tools.drawing_edit import DrawingEditor
+
+            editor = DrawingEditor(
+                pictures=self.pictures, imaging=self.imaging, compile=self._compile
+            )
+            return await editor.edit(request)
         loop = asyncio.get_running_loop()
 
         def lay_out(
@@ -699,6 +738,14 @@ class Components:
             squares=drawing.squares,
         )
         return png, drawing.facts, drawing.kept and msgspec.to_builtins(drawing.kept)
+
+    async def _paint(self, source: CompiledSource) -> bytes:
+        from limner.pictures.request import ImageRequest
+
+        request = ImageRequest(
+            prompt="", model="", svg=source.svg, width=source.width, height=source.height
+        )
+        return (await self._illustrate(request))[0]
 
     async def _resolve(self, source: CompiledSource) -> bytes:
         width, height = source.width, source.height
