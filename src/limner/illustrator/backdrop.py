@@ -117,6 +117,8 @@ def draw_foreground(canvas: Canvas, scene: Scene) -> None:
     indoors = scene.has(*INDOORS)
     if scene.weather & {"rain", "storm"} and not indoors:
         sky.draw_rain(canvas)
+    if "autumn" in scene.weather and not indoors:
+        sky.draw_leaves(canvas)
     if "snowfall" in scene.weather and not indoors:
         sky.draw_snowfall(canvas)
     if not indoors:
@@ -219,7 +221,8 @@ def _draw_far(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) -> 
         leaves = "#b8702e" if "autumn" in scene.weather else "#2f6b45"
         land.draw_forest(canvas, light, foot=horizon, height=0.36 * height, colour=leaves)
     elif scene.has("lake", "snow"):
-        pines = mix("#2f6b45", "#ffffff", 0.3) if scene.has("snow") else "#2f6b45"
+        pines = "#b8702e" if "autumn" in scene.weather else "#2f6b45"
+        pines = mix(pines, "#ffffff", 0.3) if scene.has("snow") else pines
         land.draw_forest(canvas, light, foot=horizon, height=0.09 * height, colour=pines)
 
 

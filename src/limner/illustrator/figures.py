@@ -152,7 +152,9 @@ _HELD_GROUPS = word_set(
     """
 )
 EYEWEAR = frozenset({"glasses", "sunglasses", "goggles"})
-HELD_HIGH = frozenset({"balloon", "kite", "umbrella", "white-flag", "black-flag", "parachute"})
+HELD_HIGH = frozenset(
+    {"sparkles", "balloon", "kite", "umbrella", "white-flag", "black-flag", "parachute"}
+)
 WIELDED = word_set("tennis dagger hammer axe magic-wand pick bow-and-arrow")
 READABLE = frozenset({"open-book", "newspaper", "scroll", "page-facing-up"})
 CONTAINERS = word_set(

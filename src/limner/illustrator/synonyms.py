@@ -93,7 +93,8 @@ SYNONYMS = {
     "person-standing": "person, human, somebody, someone, ~neighbour, ~neighbor, ~visitor, "
     "~worker, "
     "~gardener, ~baker, ~builder, ~painter, ~photographer, ~musician, ~speaker, "
-    "~shopper, ~passenger, ~traveller, ~traveler, ~team, ~crowd, ~audience, ~family",
+    "~shopper, ~passenger, ~traveller, ~traveler, ~team, "
+    "~crowd, ~audience, ~family, ~couple, ~twins",
     "person-superhero": "superhero",
     "person-supervillain": "supervillain, villain",
     "person-surfing": "surfer",

@@ -212,7 +212,9 @@ class ThingList(msgspec.Struct):
     def _subject(self, last: int) -> int:
         """The thing that a further phrase is about: the holder, not the held thing."""
         held = self.items[last].relation
-        return held.to if held is not None and held.kind in _BELONGS_TO_SUBJECT else last
+        # The apples of "a basket of apples" are in a thing that was named before them.
+        belongs = held is not None and (held.kind in _BELONGS_TO_SUBJECT or held.to < last)
+        return held.to if held is not None and belongs else last
 
 
 def _in_clothes_of(role: Subject, thing: Subject) -> Person | None:
