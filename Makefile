@@ -89,10 +89,14 @@ faults: $(LOCAL) ## Let every system call of a paid call fail once, then try sma
 	$(BIN)/python -m tests.faults.sweep --answered $(ARGS)
 	$(BIN)/python -m tests.faults.limits
 
+kills: $(LOCAL) ## Kill the workers of a batch of 10,000 rows 50 times, and caption 2,000 pictures with interruptions
+	$(BIN)/python -m tests.faults.batch_kills 10000 50
+	$(BIN)/python -m tests.faults.captions 2000 3
+
 ecosystem: $(DEV) ## Run limner in every agent and framework, with four releases of the MCP SDK and the conformance suite (ARGS="langchain crewai" runs two)
 	$(BIN)/python -m tests.ecosystem $(ARGS)
 
 clean: ## Remove what make made
 	rm -rf $(VENV) dist build .bench .ecosystem .pytest_cache .ruff_cache .hypothesis
 
-.PHONY: help setup lock wheel audit demo test check format bench prices fuzz faults ecosystem mutants clean
+.PHONY: help setup lock wheel audit demo test check format bench prices fuzz faults kills ecosystem mutants clean

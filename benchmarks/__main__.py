@@ -6,6 +6,7 @@ import sys
 
 from benchmarks import (
     app_server,
+    batch,
     fit,
     gc_lock,
     in_flight,
@@ -30,6 +31,7 @@ BENCHMARKS = {
     "sandbox": sandbox.main,
     "app_server": app_server.main,
     "rendering": rendering.main,
+    "batch": batch.main,
 }
 
 if __name__ == "__main__":

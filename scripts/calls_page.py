@@ -200,6 +200,7 @@ OTHERS = {
     "delete_session": "`limner sessions delete`",
     "recover": "`limner jobs recover`",
     "delivered_file": "`limner jobs list`",
+    "job_state": "`limner jobs list`",
     "close_job": "`limner jobs settle`, `limner jobs forget`",
     "draw": "`generate` and `edit`, with the failures of a set beside its pictures",
     "plan": "`quote`, also for an edit; `limner edit --dry-run`",

@@ -48,6 +48,21 @@ def code_of(guide: str) -> str:
     return "\n".join(sections_of(guide).values())
 
 
+def test_the_batch_of_the_guide_runs_as_it_stands(tmp_path: Path) -> None:
+    env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code_of("batches")],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert (done.stdout, done.stderr) == ("2 0 0\n", "")
+    assert len((tmp_path / "results.jsonl").read_text().splitlines()) == 2
+
+
 def test_every_section_imports_the_names_that_it_uses(tmp_path: Path) -> None:
     for guide in GUIDES.glob("*.md"):
         for number, code in enumerate(sections_of(guide.stem).values()):

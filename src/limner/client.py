@@ -35,7 +35,14 @@ from limner.pictures.request import Progress
 from limner.settings import Settings
 from limner.storage.blobs import parse_handle
 from limner.storage.reach import Reach
-from limner.tools.base import Question, Tool, ToolContext, answer_no, ignore_progress
+from limner.tools.base import (
+    ApprovalPolicy,
+    Question,
+    Tool,
+    ToolContext,
+    answer_no,
+    ignore_progress,
+)
 from limner.wires.base import HANDLE_URL
 
 if TYPE_CHECKING:
@@ -167,7 +174,7 @@ class Limner:
     # For the front ends; a program has no use for them, nor for the parts below.
     _internal = frozenset(
         {"components", "conversation_registry", "conversation_tools", "heard", "person", "shown"}
-        | {"draw", "plan", "recover", "delivered_file", "close_job"}
+        | {"draw", "plan", "recover", "delivered_file", "job_state", "close_job"}
     )
 
     def __dir__(self) -> list[str]:
@@ -269,6 +276,7 @@ class Limner:
         *,
         progress: Callable[[Progress], None] = ignore_progress,
         ask: Callable[[Question], Awaitable[bool]] = answer_no,
+        approval: ApprovalPolicy | None = None,
     ) -> PictureSet:
         """What `generate` and `edit` do, with the failures of a set beside its pictures.
 
@@ -278,7 +286,8 @@ class Limner:
         from limner.tools.picture_set import draw_all
 
         order = self._order(arguments, options)
-        return await draw_all(order, self.drawing, self.person(progress=progress, ask=ask))
+        person = replace(self.person(progress=progress, ask=ask), approval=approval)
+        return await draw_all(order, self.drawing, person)
 
     async def quote(
         self, prompt: str, *, n: int | None = None, **options: Unpack[GenerateOptions]
@@ -319,6 +328,14 @@ class Limner:
         from limner.tools.recovery import delivered_file
 
         return delivered_file(job, self.drawing)
+
+    def job_state(self, job: JobRow) -> str:
+        """Where an unfinished job stands, in a few words."""
+        if job.in_flight:
+            return "waiting"
+        if job.picture is not None:
+            return "paid, not written"
+        return "open" if self.delivered_file(job) is None else "bytes are here"
 
     async def close_job(self, job: JobRow, *, cost_usd: Decimal | str | None = None) -> None:
         """Close a job whose outcome cannot be determined, and delete the bytes that are here.
@@ -415,6 +432,7 @@ class Limner:
         *,
         budget_usd: Decimal | float | str | None = None,
         rate: Sequence[str] = (),
+        out: str | Path | None = None,
         on_status: Callable[[BatchStatus], None] = lambda _: None,
         ask: Callable[[Question], Awaitable[bool]] = answer_no,
     ) -> BatchStatus:
@@ -427,6 +445,8 @@ class Limner:
             rows: the path of a manifest (JSONL, CSV, Parquet), or the rows themselves.
             budget_usd: the most that all rows may cost; the default is the sum of their quotes.
             rate: requests a minute to providers, each as ``openai=50/min``.
+            out: where to write the rows and their results at the end: a name that ends with
+                .jsonl, .csv, .parquet or .tar (WebDataset), or a folder for the pictures.
             on_status: gets the state of the batch every second.
             ask: decides about the price, if there is no budget and the settings say so.
 
@@ -434,7 +454,10 @@ class Limner:
             InputInvalid: a row or a rate is wrong; nothing was sent.
             ApprovalDenied: the price needs approval, and did not get it.
         """
-        from limner.tools.batches import budget_of, manifest_of
+        from limner.tools.batches import budget_of, check_export, manifest_of
+
+        to = None if out is None else self._person_reach.resolve_write(out, cwd=self.cwd)
+        check_export(to)
 
         resolve = partial(self._person_reach.resolve_read, cwd=self.cwd)
         budget_nano = budget_of(budget_usd)
@@ -445,7 +468,10 @@ class Limner:
             rates=rate,
             approved=budget_nano is not None,
         )
-        return await self.batches.run(batch, on_status=on_status)
+        status = await self.batches.run(batch, on_status=on_status)
+        if to is not None:
+            await self.batches.export(batch.id, to)
+        return status
 
     async def evidence(self, image: ImageInput) -> Evidence:
         """Everything that limner measures and reads in a picture, without asking a model.

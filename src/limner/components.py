@@ -340,7 +340,12 @@ class Components:
         """Renders sources as pictures."""
         from limner.tools.rendering import SourceRenderer
 
-        return SourceRenderer(compile=self._compile, resolve=self._resolve, generator=self.drawing)
+        return SourceRenderer(
+            compile=self._compile,
+            resolve=self._resolve,
+            paint=self._paint,
+            generator=self.drawing,
+        )
 
     @part
     def eyes(self) -> Eyes:
@@ -672,6 +677,13 @@ class Components:
     async def _illustrate(
         self, request: ImageRequest
     ) -> tuple[bytes, Mapping[str, object], Mapping[str, object] | None]:
+        if request.sources:
+            from limner.tools.drawing_edit import DrawingEditor
+
+            editor = DrawingEditor(
+                pictures=self.pictures, imaging=self.imaging, compile=self._compile
+            )
+            return await editor.edit(request)
         loop = asyncio.get_running_loop()
 
         def lay_out(
@@ -699,6 +711,14 @@ class Components:
             squares=drawing.squares,
         )
         return png, drawing.facts, drawing.kept and msgspec.to_builtins(drawing.kept)
+
+    async def _paint(self, source: CompiledSource) -> bytes:
+        from limner.pictures.request import ImageRequest
+
+        request = ImageRequest(
+            prompt="", model="", svg=source.svg, width=source.width, height=source.height
+        )
+        return (await self._illustrate(request))[0]
 
     async def _resolve(self, source: CompiledSource) -> bytes:
         width, height = source.width, source.height

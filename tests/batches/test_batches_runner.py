@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from tests.batches.conftest import drawings, write_manifest
 
 from limner import Limner
 from limner.batches.records import BatchCounts, RowResult
 from limner.errors import InputInvalid
+from limner.money.ledger import PaymentTerms
 from limner.testing import FakeServices
 from limner.tools.batches import BatchManifest
 
@@ -134,3 +138,55 @@ async def test_a_manifest_cannot_write_where_a_model_may_not(lim: Limner) -> Non
     errors = [json.loads(row.error or "")["code"] for row in await results(lim, status.batch.id)]
     assert errors == ["OUTPUT_PATH_DENIED"] * 2
     assert code.read_text() == "print()\n"
+
+
+async def test_the_row_of_a_process_that_ended_before_it_paid_runs_again(
+    services: FakeServices, lim: Limner
+) -> None:
+    batch = await lim.batches.open(
+        BatchManifest.of_rows(drawings(2)), lim.person(), budget_nano=10**9, approved=True
+    )
+    async with services.limner() as other:
+        assert len(await other.batches.queue.claim(batch, count=1)) == 1
+        assert (await lim.batches.status(batch.id)).counts == BatchCounts(waiting=1, running=1)
+        await other.store.write(lambda tx: tx.run("owner_delete", id=other.store.owner.id))
+    assert (await lim.batches.run(batch)).counts == BatchCounts(done=2)
+    assert len(services.images.requests) == 2
+
+
+async def test_an_answer_that_was_paid_for_and_not_recorded_is_not_paid_for_again(
+    services: FakeServices, lim: Limner
+) -> None:
+    Image.new("RGB", (40, 30), "red").save(lim.cwd / "red.png")
+    lim = services.limner(settings={"model_roles.vision": "openai/gpt-5.5"})
+    services.responses.reply("Red.")
+    ask = {"key": "q", "tool": "inspect_image", "path": "red.png", "question": "Which colour?"}
+    first = await lim.batch([ask], budget_usd=1)
+    assert first.counts == BatchCounts(done=1)
+    # As if the process had ended between the settlement and the end of the row.
+    batch = first.batch
+    with closing(sqlite3.connect(lim.home.database)) as database, database:
+        database.execute("UPDATE batch_rows SET state = 'running', owner = 'gone', result = NULL")
+    again = await lim.batches.run(batch)
+    assert again.counts == BatchCounts(done=1)
+    assert again.spent_nano == first.spent_nano > 0
+    assert len(services.responses.requests) == 1
+    await lim.aclose()
+
+
+async def test_no_row_is_paid_for_if_another_process_has_it(
+    services: FakeServices, lim: Limner
+) -> None:
+    batch = await lim.batches.open(
+        BatchManifest.of_rows(drawings(1)), lim.person(), budget_nano=10**9, approved=True
+    )
+    (row,) = await lim.batches.queue.claim(batch, count=1)
+    async with services.limner() as other:
+        terms = PaymentTerms(
+            key=batch.key_of(row.row_key),
+            admit=lambda tx, _: other.batches.queue.check_held(tx, batch, row.row_key),
+        )
+        outcome = await other.batches.calls.run(batch, row, terms)
+    assert outcome.error is not None
+    assert "Another process runs the row 'k0' now" in outcome.error["message"]
+    assert services.images.requests == []

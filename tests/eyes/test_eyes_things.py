@@ -8,10 +8,12 @@ import pytest
 from tests.eyes.eyes_samples import DIALOG
 
 from limner.client import Limner
+from limner.eyes import Eyes
 from limner.eyes.evidence import DrawingRecord, Evidence, RecordedThing
 from limner.eyes.model import look, short_answer
 from limner.eyes.things import read_record
 from limner.imaging.evidence import Box, DetectedObject, PageReading
+from limner.imaging.pool import Imaging
 from limner.settings import Settings
 
 ORIGIN = {
@@ -74,9 +76,9 @@ def test_an_answer_from_the_record_says_so(question: str, expected: str | None) 
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
-        ("How many dogs are there?", "2: 2 dog (81 % sure)."),
+        ("How many dogs are there?", "At least 2 dogs (81 % sure)."),
         ("Are there any people?", "Yes: 1 person (90 % sure)."),
-        ("What objects are in the photo?", "2 dog (81 % sure), 1 person (90 % sure)."),
+        ("What objects are in the photo?", "2 dogs (81 % sure), 1 person (90 % sure)."),
         ("Is there a cat?", None),
         ("How many cats are there?", None),
     ],
@@ -89,6 +91,21 @@ def test_an_answer_from_the_detector_says_how_sure_it_is(
     objects = tuple(DetectedObject(name=name, confidence=sure, box=box) for name, sure in found)
     page = PageReading(objects=objects)
     assert answer(Evidence(measured=DIALOG, page=page), question) == expected
+
+
+@pytest.mark.slow
+async def test_the_detector_finds_a_person_on_a_photo_and_nothing_on_a_drawing(
+    imaging: Imaging,
+) -> None:
+    here = Path(__file__).parent
+    # A photo of NASA, in the public domain.
+    photo = await Eyes(imaging).gather((here / "astronaut.jpg").read_bytes())
+    assert answer(photo, "How many people are there?") == "At least 1 person (73 % sure)."
+    assert answer(photo, "Is there a dog?") is None
+    (person,) = photo.page.objects
+    assert person.box.width > 100
+    shapes = await Eyes(imaging).gather((here / "questions/given/18_shapes.png").read_bytes())
+    assert shapes.page.objects == ()
 
 
 @pytest.mark.slow

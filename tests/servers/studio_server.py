@@ -43,7 +43,8 @@ async def running(
     lim: Limner, *, enters: bool = True, port: int = 0
 ) -> AsyncGenerator[RunningStudio]:
     """A studio on a free port, until the block ends."""
-    with bind(HOST, port) as bound, open_server(lim, bound, StudioOptions()) as (server, url):
+    bound = bind(HOST, port)
+    async with open_server(lim, bound, StudioOptions()) as (server, url):
         serving = asyncio.create_task(server.serve(sockets=[bound]))
         origin = url.partition("/?")[0]
         try:

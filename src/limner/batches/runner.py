@@ -190,7 +190,12 @@ class _Run:
 
     async def _recovered(self, row: ClaimedRow, terms: PaymentTerms) -> RowOutcome | None:
         """What the payment of a row came to; None if nothing was paid."""
-        payment = await self._runner.money.payment(terms.key)
+        money = self._runner.money
+        payment = await money.payment(terms.key)
+        if payment is not None and payment.state in ("reserved", "sent"):
+            # Its process has ended since the ledger was last looked through.
+            await money.conclude_dead_calls()
+            payment = await money.payment(terms.key)
         if payment is None:
             return None
         return await self._calls.recover(self._batch, row, payment, terms)

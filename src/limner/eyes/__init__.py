@@ -3,8 +3,9 @@
 `Eyes` gathers the evidence, ``model.look`` answers from it, and `EyesModel` offers both as a model.
 ``rules`` finds what a question asks for. ``appearance`` answers about controls, colours and shapes,
 ``lookup`` from labels, tables and lines, ``measured`` and ``text`` about the whole picture, and
-``differences`` compares two pictures. ``report`` lists everything if no rule matches. Nothing here
-guesses: the model cannot see objects, and says so. The modules are loaded on first use.
+``differences`` compares two pictures, ``things`` knows what limner drew and what the detector
+found. ``report`` lists everything if no rule matches. Nothing here guesses. The modules are loaded
+on first use.
 """
 
 from __future__ import annotations

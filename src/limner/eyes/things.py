@@ -137,7 +137,8 @@ def _from_detector(query: EyesQuestion) -> Finding | None:
     wanted = [_class(word) for word in content(question)]
     named = [one for one in objects if wanted and hits(wanted, one.name)]
     if _COUNT.search(question) and named:
-        answer = f"{len(named)}: {_names(named)}"
+        # It may have overlooked some.
+        answer = f"At least {_names(named)}"
     elif _EXISTS.search(question) and named:
         answer = f"Yes: {_names(named)}"
     elif _LIST.search(question):
@@ -156,5 +157,12 @@ def _names(objects: Sequence[DetectedObject]) -> str:
     counts = dict.fromkeys(one.name for one in objects)
     parts = [(name, [one for one in objects if one.name == name]) for name in counts]
     return ", ".join(
-        f"{len(some)} {name} ({min(one.confidence for one in some)} % sure)" for name, some in parts
+        f"{_counted(len(some), name)} ({min(one.confidence for one in some)} % sure)"
+        for name, some in parts
     )
+
+
+def _counted(number: int, name: str) -> str:
+    if number == 1:
+        return f"1 {name}"
+    return f"{number} people" if name == "person" else f"{number} {name}s"

@@ -158,6 +158,8 @@ def _outside(scene: Scene) -> str:
 def _draw_outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> None:
     light = _light(scene)
     height = canvas.height
+    # The land is the same at every hour and in every weather.
+    land_seed = canvas.random.random()
     horizon = height * (0.5 if scene.has(*_COASTS, "lake") else 0.6)
     open_view = not scene.has(*_HIGH)
     sun = sky.draw_sky(canvas, light, horizon=horizon, orb=orb, open_view=open_view)
@@ -168,6 +170,7 @@ def _draw_outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -
     _draw_cloud_cover(canvas, scene, light, bottom=horizon)
     if scene.places == ("sky",):
         return
+    canvas.random.seed(land_seed)
     before = len(canvas.shapes)
     _draw_far(canvas, scene, light, horizon=horizon)
     far = canvas.shapes[before:]

@@ -326,6 +326,7 @@ SYNONYMS = {
     "tornado": "whirlwind, twister",
     # things
     "alarm-clock": "clock",
+    "unlocked": "open lock, open padlock",
     "artist-palette": "paint palette",
     "bookshelf": "bookcase, shelf, book shelf",
     "books": "bunch of books",

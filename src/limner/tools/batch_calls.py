@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from limner.batches.manifest import ManifestRow
 from limner.batches.queue import CheckedRow, checked
-from limner.batches.records import Batch, ClaimedRow, RowOutcome
+from limner.batches.records import Batch, ClaimedRow, RowOutcome, RowResult
 from limner.content import Picture
 from limner.errors import InputInvalid, LimnerError
 from limner.money.ledger import Money, PaymentTerms
@@ -146,6 +146,14 @@ class BatchCalls(msgspec.Struct, frozen=True, kw_only=True):
             return replace(outcome, cost_nano=0, cost_source="table")
         source = now.cost_source if now.state == "settled" else "unknown"
         return replace(outcome, cost_nano=now.cost_nano, cost_source=source)
+
+    def picture_file(self, row: RowResult) -> Path | None:
+        """The file of the picture that a row made or looked at; None if it is not here."""
+        result: Any = {} if row.result is None else msgspec.json.decode(row.result)
+        named = result.get("path") or result.get("details", {}).get("imagePath")
+        if named is not None and (path := Path(named)).is_file():
+            return path
+        return None
 
     def key_hash(self, provider: str) -> str:
         """Tells the keys of a provider apart, without being one."""

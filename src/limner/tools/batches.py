@@ -11,13 +11,14 @@ from typing import Any
 
 import msgspec
 
+from limner.batches.export import export_rows, format_of
 from limner.batches.manifest import ManifestRow, digest_of, read_rows, rows_of
 from limner.batches.queue import BatchQueue
 from limner.batches.rates import parse_rates
 from limner.batches.records import Batch, BatchStatus
 from limner.batches.runner import BatchRunner
 from limner.dollars import usd_to_nano
-from limner.errors import NANO_PER_USD, InputInvalid, LimnerError, UserError
+from limner.errors import NANO_PER_USD, InputInvalid, LimnerError, OutputExists, UserError
 from limner.tools.base import ApprovalPolicy, ToolContext
 from limner.tools.batch_calls import BatchCalls, RowCaller
 from limner.tools.consent import approve_spending
@@ -207,6 +208,17 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
         batch = await self.queue.get(name)
         return await self.runner.status(await self.queue.set_state(batch, "cancelled"))
 
+    async def export(self, name: str, path: Path) -> int:
+        """Write the rows of a batch: JSONL, CSV, Parquet, a WebDataset tar, or pictures.
+
+        Raises:
+            NotFound: there is no such batch.
+            OutputExists: the path exists.
+        """
+        batch = await self.queue.get(name)
+        rows = self.queue.results(batch)
+        return await export_rows(rows, path, picture_file=self.calls.picture_file)
+
     async def work(self, *, on_status: OnStatus = lambda _: None) -> list[BatchStatus]:
         """Run rows of every open batch until none is left."""
         ended: list[BatchStatus] = []
@@ -237,6 +249,19 @@ def budget_of(usd: Any) -> int | None:
         InputInvalid: it is not an amount.
     """
     return None if usd is None else usd_to_nano(usd, field="budget_usd")
+
+
+def check_export(path: Path | None) -> None:
+    """See before a batch runs that its rows can be written there at its end.
+
+    Raises:
+        OutputExists: the path exists.
+        UserError: its suffix is not known.
+    """
+    if path is not None:
+        format_of(path)
+        if path.exists():
+            raise OutputExists(f"{str(path)!r} exists", hint="Choose another name.")
 
 
 def manifest_of(

@@ -134,6 +134,7 @@ class TransformOptions(CallHooks, total=False):
         resize: WIDTHxHEIGHT; WIDTHx or xHEIGHT in proportion; or 50%.
         pad: Pixels to add on each side, or the WIDTHxHEIGHT to pad to.
         background: The colour of what is added. Default: transparent.
+        grey: Shades of grey instead of colours.
         cut_out: Make a flat or checkered background transparent.
         blur: Parts to make unreadable, in pixels of the original.
         marks: Boxes, arrows and numbered points to draw over it.
@@ -149,6 +150,7 @@ class TransformOptions(CallHooks, total=False):
     resize: str | None
     pad: str | None
     background: str | None
+    grey: bool | None
     cut_out: bool | None
     blur: Sequence[Region] | None
     marks: Sequence[Mark] | None

@@ -27,11 +27,13 @@ Compile = Callable[[str, SourceFormat | None, Size | None], Awaitable[CompiledSo
 """Compiles the text of a source, in a format or the one it looks like, at a size or its own."""
 
 Resolve = Callable[[CompiledSource], Awaitable[bytes]]
-"""Makes an SVG file of a compiled source, with the ready-made pictures in it."""
+"""Makes a file of a compiled source: SVG with the ready-made pictures in it, or PNG."""
 
 FileFormat = Literal["png", "jpeg", "webp", "svg"]
 HelpTopic = Literal["charts", "diagrams", "pages", "svg", "formats"]
 _MAX_DESCRIBED_CHARS = 200
+# The database is not for larger sources.
+_MAX_KEPT_CHARS = 100_000
 
 
 class RenderArguments(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +85,16 @@ class SourceRenderer(msgspec.Struct, frozen=True, kw_only=True):
 
     compile: Compile
     resolve: Resolve
+    paint: Resolve
     generator: ImageGenerator
+
+    async def preview(self, source: str, kind: SourceFormat | None, size: Size | None) -> bytes:
+        """A source as PNG; nothing is stored.
+
+        Raises:
+            LimnerError: it is not what its format says, or cannot be drawn.
+        """
+        return await self.paint(await self.compile(source, kind, size))
 
     async def render(self, arguments: RenderArguments, context: ToolContext) -> GeneratedImage:
         """Draw a source and save it.
@@ -108,7 +119,12 @@ class SourceRenderer(msgspec.Struct, frozen=True, kw_only=True):
             output_path=arguments.output_path,
             overwrite=arguments.overwrite,
         )
-        order = replace(order_for(drawing, DrawingDefaults()), tool=arguments.tool)
+        kept = len(arguments.source) <= _MAX_KEPT_CHARS
+        order = replace(
+            order_for(drawing, DrawingDefaults()),
+            tool=arguments.tool,
+            scene={"prompt": drawing.prompt, "source": arguments.source} if kept else None,
+        )
         if file_format == "svg":
             order = replace(order, document=await self.resolve(compiled))
         else:

@@ -21,7 +21,7 @@ from limner.frontends.cli.arguments import add_budget_flag
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
 from limner.pictures.request import Progress
-from limner.tools.batches import BatchManifest, BatchPlan, budget_of
+from limner.tools.batches import BatchManifest, BatchPlan, budget_of, check_export
 
 EXAMPLE = """\
 examples:
@@ -30,6 +30,7 @@ examples:
   limner batch status rows.jsonl
   limner batch resume rows.jsonl               go on; failed rows again, if they cost nothing
   limner batch cancel rows.jsonl
+  limner batch export rows.jsonl --out results.csv
 
 a row of a manifest:
   {"key": "fox", "prompt": "a fox under the moon", "output_path": "fox.png"}
@@ -50,6 +51,12 @@ def configure(parser: ArgumentParser) -> None:
         metavar="PROVIDER=N/min",
         help="run: send a provider no more requests than that; may be repeated",
     )
+    parser.add_argument(
+        "--out",
+        metavar="PATH",
+        help="run, resume, export: write the results there: .jsonl, .csv, .parquet, .tar "
+        "(WebDataset), or a folder for the pictures",
+    )
 
 
 def run(args: Namespace) -> CommandResult:
@@ -58,6 +65,10 @@ def run(args: Namespace) -> CommandResult:
         raise UserError("only run takes --rate", hint="limner batch run MANIFEST --rate …")
     if args.action not in ("run", "resume") and args.budget_usd is not None:
         raise UserError("only run and resume take --budget")
+    if (args.action == "export") and args.out is None:
+        raise UserError("export needs --out", hint="limner batch export MANIFEST --out rows.csv")
+    if args.out is not None and args.action not in ("run", "resume", "export"):
+        raise UserError("only run, resume and export take --out")
     return wait_for(lambda: _ACTIONS[args.action](args))
 
 
@@ -89,6 +100,7 @@ def _planned(plan: BatchPlan) -> CommandResult:
 
 async def _run(args: Namespace) -> CommandResult:
     async with Limner() as lim:
+        check_export(out := _out(lim, args.out))
         budget_nano = budget_of(args.budget_usd)
         batch = await lim.batches.open(
             _manifest(lim, args.manifest),
@@ -97,18 +109,29 @@ async def _run(args: Namespace) -> CommandResult:
             rates=args.rate or (),
             approved=budget_nano is not None,
         )
-        return await _go_on(lim, batch)
+        return await _go_on(lim, batch, out)
 
 
 async def _resume(args: Namespace) -> CommandResult:
     async with Limner() as lim:
+        check_export(out := _out(lim, args.out))
         batch = await lim.batches.reopen(
             _name(lim, args.manifest), budget_nano=budget_of(args.budget_usd)
         )
-        return await _go_on(lim, batch)
+        return await _go_on(lim, batch, out)
 
 
-async def _go_on(lim: Limner, batch: Batch) -> CommandResult:
+async def _export(args: Namespace) -> CommandResult:
+    async with Limner() as lim:
+        out = _out(lim, args.out)
+        assert out is not None
+        rows = await lim.batches.export(_name(lim, args.manifest), out)
+    return CommandResult(
+        value={"path": str(out), "rows": rows}, text=str(out), notes=(f"{rows:,} rows",)
+    )
+
+
+async def _go_on(lim: Limner, batch: Batch, out: Path | None) -> CommandResult:
     waiting = Waiting()
     meter = RateMeter()
     try:
@@ -120,6 +143,8 @@ async def _go_on(lim: Limner, batch: Batch) -> CommandResult:
         if not isinstance(stop, LimnerError):
             waiting.say(f"Stopped. limner batch resume {batch.id} goes on; no row is paid twice.")
         raise
+    if out is not None:
+        await lim.batches.export(batch.id, out)
     return await _shown(lim, status)
 
 
@@ -200,6 +225,10 @@ def _manifest(lim: Limner, path: str) -> BatchManifest:
     return BatchManifest.of_file(lim.person().reach.resolve_read(path, cwd=lim.cwd))
 
 
+def _out(lim: Limner, path: str | None) -> Path | None:
+    return None if path is None else lim.person().reach.resolve_write(path, cwd=lim.cwd)
+
+
 def _name(lim: Limner, given: str) -> str:
     """The name of a batch: the path of its manifest, or its id."""
     if given.startswith("batch_") and not Path(given).exists():
@@ -213,4 +242,5 @@ _ACTIONS: dict[str, Callable[[Namespace], Awaitable[CommandResult]]] = {
     "status": _status,
     "resume": _resume,
     "cancel": _cancel,
+    "export": _export,
 }

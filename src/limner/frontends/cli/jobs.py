@@ -61,7 +61,7 @@ def run(args: Namespace) -> CommandResult:
 async def _list(args: Namespace) -> CommandResult:
     async with Limner() as lim:
         rows = await _rows(lim, args.job)
-        states = {row.id: _state_of(row, lim) for row in rows}
+        states = {row.id: lim.job_state(row) for row in rows}
     return CommandResult(
         value={"jobs": [_as_json(row, states[row.id]) for row in rows]},
         text="\n".join(_line(row, states[row.id]) for row in rows),
@@ -139,14 +139,6 @@ async def _rows(lim: Limner, job_id: str | None) -> list[JobRow]:
     if not chosen:
         raise UserError(f"there is no open job {job_id!r}", hint="limner jobs list shows them")
     return chosen
-
-
-def _state_of(row: JobRow, lim: Limner) -> str:
-    if row.in_flight:
-        return "waiting"
-    if row.picture is not None:
-        return "paid, not written"
-    return "open" if lim.delivered_file(row) is None else "bytes are here"
 
 
 def _line(row: JobRow, state: str) -> str:

@@ -20,7 +20,6 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from limner.client import Limner
 from limner.errors import (
     Denied,
     ImageError,
@@ -32,7 +31,13 @@ from limner.errors import (
 )
 from limner.frontends.studio.access import StudioAccess
 from limner.frontends.studio.api import ENDPOINTS
-from limner.frontends.studio.endpoints import Endpoint, EventAnswer, FileAnswer, describe
+from limner.frontends.studio.endpoints import (
+    Endpoint,
+    EventAnswer,
+    FileAnswer,
+    StudioParts,
+    describe,
+)
 from limner.net.redaction import redact
 from limner.pictures.take import MAX_PICTURE_BYTES
 
@@ -83,9 +88,9 @@ STATUSES: tuple[tuple[type[LimnerError], HTTPStatus], ...] = (
 class StudioApp:
     """The ASGI application."""
 
-    def __init__(self, lim: Limner, access: StudioAccess) -> None:
+    def __init__(self, parts: StudioParts, access: StudioAccess) -> None:
         self._access = access
-        routes = [Route(one.path, _serve(one, lim), methods=[one.method]) for one in ENDPOINTS]
+        routes = [Route(one.path, _serve(one, parts), methods=[one.method]) for one in ENDPOINTS]
         pages = [
             Route("/api/openapi.json", _description, methods=["GET"]),
             Route("/", _page("index.html"), methods=["GET"]),
@@ -134,15 +139,18 @@ class StudioApp:
         return _refused(status, "Open the address that `limner studio` printed.")
 
 
-def _serve(endpoint: Endpoint, lim: Limner) -> Callable[[Request], Awaitable[Response]]:
+def _serve(endpoint: Endpoint, parts: StudioParts) -> Callable[[Request], Awaitable[Response]]:
     async def serve(request: Request) -> Response:
         try:
             most = MAX_PICTURE_BYTES if endpoint.takes_bytes else MAX_JSON_BYTES
             body = await _body(request, most) if endpoint.takes_body else b""
             if body is None:
                 return _refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The body is too long.")
-            asked = endpoint.decode(request.path_params, request.query_params, body)
-            return _answer(await endpoint.handler(lim, asked))
+            query = dict(request.query_params)
+            if endpoint.answer is EventAnswer and "last-event-id" in request.headers:
+                query["last_event_id"] = request.headers["last-event-id"]
+            asked = endpoint.decode(request.path_params, query, body)
+            return _answer(await endpoint.handler(parts, asked))
         except LimnerError as error:
             return _failure(error)
         except ClientDisconnect:

@@ -12,12 +12,24 @@ from msgspec import Meta
 from limner import __version__
 from limner.client import Limner
 from limner.errors import InputInvalid
+from limner.frontends.studio.runs import StudioRuns
 
 Method = Literal["GET", "POST", "PUT", "DELETE"]
 PictureHandle: TypeAlias = Annotated[
     str, Meta(pattern="^[0-9a-f]{64}$", description="The handle of a stored picture.")
 ]
 _PARAMETER = re.compile(r"{(\w+)}")
+
+
+class StudioParts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the endpoints of one server use."""
+
+    lim: Limner
+    runs: StudioRuns
+
+
+class NoArguments(msgspec.Struct, frozen=True, kw_only=True):
+    """A request without arguments."""
 
 
 class FileAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +60,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     request: type[msgspec.Struct]
     answer: type[msgspec.Struct]
-    handler: Callable[[Limner, Any], Awaitable[Any]]
+    handler: Callable[[StudioParts, Any], Awaitable[Any]]
     takes_bytes: bool = False
 
     @property
@@ -142,3 +154,9 @@ def _content(endpoint: Endpoint, schema_of: Mapping[Any, Any]) -> dict[str, Any]
     if endpoint.answer is EventAnswer:
         return {"text/event-stream": {}}
     return {"application/json": {"schema": schema_of[endpoint.answer]}}
+
+
+async def master_handle(lim: Limner, handle: str) -> str:
+    """The handle that the gallery has: that of the picture as it was received."""
+    family = await lim.pictures.family(handle)
+    return handle if family is None else family.master.picture.handle

@@ -6,8 +6,8 @@ import signal
 import socket
 import sys
 import webbrowser
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 from types import FrameType
 
 import msgspec
@@ -21,6 +21,8 @@ from limner.frontends.http_listener import bind, guarded_protocol, host_names
 from limner.frontends.server_token import TokenOptions
 from limner.frontends.studio.access import StudioAccess, cookie_key
 from limner.frontends.studio.app import StudioApp
+from limner.frontends.studio.endpoints import StudioParts
+from limner.frontends.studio.runs import StudioRuns
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 8799
@@ -52,18 +54,19 @@ async def serve(lim: Limner, options: StudioOptions, *, show: Callable[[str], No
     # The default would end the process before the file of the token is removed.
     signal.signal(signal.SIGTERM, _exit)
     allow_many_files()
-    with _bind(options.port) as bound, open_server(lim, bound, options) as (server, url):
-        # The socket listens already: a program that waits for the address can connect.
-        show(url)
-        if options.opens_browser:
-            webbrowser.open(url)
-        await server.serve(sockets=[bound])
+    with _bind(options.port) as bound:
+        async with open_server(lim, bound, options) as (server, url):
+            # The socket listens already: a program that waits for the address can connect.
+            show(url)
+            if options.opens_browser:
+                webbrowser.open(url)
+            await server.serve(sockets=[bound])
 
 
-@contextmanager
-def open_server(
+@asynccontextmanager
+async def open_server(
     lim: Limner, bound: socket.socket, options: StudioOptions
-) -> Generator[tuple[uvicorn.Server, str]]:
+) -> AsyncGenerator[tuple[uvicorn.Server, str]]:
     """The server for a socket that listens, and the address that works once."""
     port = bound.getsockname()[1]
     opened = server_token.open_token(
@@ -78,8 +81,9 @@ def open_server(
             key=cookie_key(lim.home),
             is_secure=bool(options.proxy_names),
         )
+        parts = StudioParts(lim=lim, runs=StudioRuns())
         config = uvicorn.Config(
-            StudioApp(lim, access),
+            StudioApp(parts, access),
             http=guarded_protocol(ConnectionGuard(LIMITS)),
             log_level="warning",
             limit_concurrency=LIMITS.connections + LIMITS.newcomers,
@@ -88,7 +92,10 @@ def open_server(
             lifespan="off",
             ws="none",
         )
-        yield uvicorn.Server(config), f"http://{HOST}:{port}/?token={access.invite()}"
+        try:
+            yield uvicorn.Server(config), f"http://{HOST}:{port}/?token={access.invite()}"
+        finally:
+            await parts.runs.aclose()
 
 
 def _bind(port: int | None) -> socket.socket:

@@ -20,6 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from limner.errors import ImageTooLarge
+from limner.imaging.evidence.objects import ObjectDetector
 from limner.imaging.evidence.page import interpret, map_boxes, scaled
 from limner.imaging.evidence.record import Box, OcrPage, PageReading, TextLine
 from limner.imaging.limits import WorkerLimits
@@ -72,6 +73,7 @@ class TextRecognizer:
         blank = self._numpy.full((64, 320, 3), 255, self._numpy.uint8)
         self._engine(blank)
         self._engine(blank, use_det=False)
+        self._detector = ObjectDetector()
         self._warm_up()
 
     def _warm_up(self) -> None:
@@ -82,6 +84,8 @@ class TextRecognizer:
         rgb = pixels.tobytes()
         page = OcrPage(width=200, height=60, original_width=200, original_height=60, rgb=rgb)
         self.read(page)
+        # Its first use loads more of the runtime, and only a photo uses it.
+        self._detector.detect(self._numpy.arange(64 * 64 * 3, dtype="uint8").reshape(64, 64, 3))
         box = Box(x=20, y=22, width=60, height=16)
         line = TextLine(text="OK", box=box, confidence=99, row=0)
         interpret(pixels, [line], turned=0, recognize=self._recognize)
@@ -99,7 +103,10 @@ class TextRecognizer:
         upright = self._numpy.rot90(pixels, turned // 90)
         rows = sort_into_rows(lines[:MAX_LINES])
         reading = interpret(upright, rows, turned=turned, recognize=self._recognize)
-        return map_boxes(reading, page)
+        found_objects = self._detector.detect(pixels)
+        across, down = page.original_width / page.width, page.original_height / page.height
+        objects = [replace(one, box=scaled(one.box, across, down)) for one in found_objects]
+        return replace(map_boxes(reading, page), objects=tuple(objects))
 
     def _enlarged(self, page: OcrPage, pixels: Any, scale: float) -> Any:
         if scale == 1:

@@ -33,7 +33,7 @@ A_REAL_MODEL = f"For a model that understands, set {KEY}, or store it: limner ke
 _ABILITIES: Mapping[str, Sequence[str]] = {
     GENERATE: (
         'draw: "draw a red robot with a hat, wide, save it as robot.png"',
-        'draw it again, changed: "make it wider", "make the robot blue", "add a dog"',
+        'draw it again: "make it wider", "another one"',
         'chart: "a bar chart of sales: Q1 12, Q2 18, Q3 9"',
     ),
     RENDER: ("render: paste SVG, DOT, Mermaid or the JSON of a chart",),
@@ -42,7 +42,10 @@ _ABILITIES: Mapping[str, Sequence[str]] = {
         'compare: "compare a.png and b.png"',
     ),
     TRANSFORM: ('transform: "rotate it", "crop it to 300x200", "compress it to 200 kB"',),
-    EDIT: ('edit a file, with a service that can: "put a hat on the dog in photo.png"',),
+    EDIT: (
+        'change what I drew: "remove the tree", "make it night", "two more ducks"',
+        'edit a file, with a service that can: "put a hat on the dog in photo.png"',
+    ),
     RECALL: ('show again: "show the first one again"',),
     SEARCH: ('find ready-made pictures: "search icons for coffee"',),
 }
@@ -130,12 +133,12 @@ def _failure(deed: PastAction) -> str:
 def _drawn(deed: PastAction, *, redrawn: bool) -> str:
     value = deed.value
     made = drawn_in(value)
-    begin = "I drew it again from its words, changed" if redrawn else "Here it is"
+    begin = "I drew it again" if redrawn else "Here it is"
     lines = [f"{begin}: {_picture(made[0])}."]
     if len(made) > 1:
         lines = ["Here they are:", *(f"- {_picture(one)}" for one in made)]
-    if redrawn:
-        lines.append(f'It is now: "{value.get("prompt_used", "")}".')
+    if changes := _names(value, "changes"):
+        lines.append(f"Changed: {'; '.join(changes)}.")
     if value.get("account"):
         lines.append(str(value["account"]))
     lines += _names(value, "notes") if deed.tool == RENDER else []

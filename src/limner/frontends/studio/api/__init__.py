@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from limner.frontends.studio.api import pictures
+from limner.frontends.studio.api import drawings, live, money, pictures
 
-ENDPOINTS = (*pictures.ENDPOINTS,)
+ENDPOINTS = (*pictures.ENDPOINTS, *drawings.ENDPOINTS, *money.ENDPOINTS, *live.ENDPOINTS)

@@ -8,9 +8,14 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from limner.client import Limner
 from limner.errors import NANO_PER_USD
-from limner.frontends.studio.endpoints import Endpoint, FileAnswer, PictureHandle
+from limner.frontends.studio.endpoints import (
+    Endpoint,
+    FileAnswer,
+    NoArguments,
+    PictureHandle,
+    StudioParts,
+)
 from limner.imaging.fit import FitRequest
 from limner.pictures import thumbnails
 from limner.pictures.gallery import MAX_PAGE, GalleryFilter, GalleryPicture
@@ -89,14 +94,17 @@ class GalleryChoices(msgspec.Struct, frozen=True, kw_only=True):
     models: list[ModelCount]
 
 
-class NoArguments(msgspec.Struct, frozen=True, kw_only=True):
-    """A request without arguments."""
-
-
 class PictureRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One picture."""
 
     handle: PictureHandle
+
+
+class UploadRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The bytes of a picture, and the name of its file."""
+
+    body: bytes
+    name: SearchText = ""
 
 
 class FileRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +114,7 @@ class FileRequest(msgspec.Struct, frozen=True, kw_only=True):
     save: bool = False
 
 
-async def list_pictures(lim: Limner, request: GalleryQuery) -> PictureList:
+async def list_pictures(studio: StudioParts, request: GalleryQuery) -> PictureList:
     """One page of the gallery."""
     wanted = GalleryFilter(
         words=request.q,
@@ -116,7 +124,7 @@ async def list_pictures(lim: Limner, request: GalleryQuery) -> PictureList:
         day=request.day,
         cost_nano=round(request.min_usd * NANO_PER_USD),
     )
-    page = await lim.gallery.page(
+    page = await studio.lim.gallery.page(
         wanted, limit=request.limit, before=request.before, skip=request.skip
     )
     return PictureList(
@@ -124,34 +132,47 @@ async def list_pictures(lim: Limner, request: GalleryQuery) -> PictureList:
     )
 
 
-async def list_choices(lim: Limner, _: NoArguments) -> GalleryChoices:
+async def add_picture(studio: StudioParts, request: UploadRequest) -> PictureRequest:
+    """Take in a picture; a file that is known already is found again."""
+    pictures = studio.lim.pictures
+    with pictures.sink() as sink:
+        sink.write(request.body)
+        lineage = {"from": "user", "file": PurePath(request.name).name}
+        taken = await pictures.take(sink, lineage=lineage)
+    return PictureRequest(handle=taken.handle)
+
+
+async def list_choices(studio: StudioParts, _: NoArguments) -> GalleryChoices:
     """What the gallery can be filtered by."""
     return GalleryChoices(
-        models=[ModelCount(name=name, pictures=count) for name, count in await lim.gallery.models()]
+        models=[
+            ModelCount(name=name, pictures=count)
+            for name, count in await studio.lim.gallery.models()
+        ]
     )
 
 
-async def show_picture(lim: Limner, request: PictureRequest) -> PictureFacts:
+async def show_picture(studio: StudioParts, request: PictureRequest) -> PictureFacts:
     """Everything that is known about a picture."""
-    return facts_of(await lim.picture(request.handle).info())
+    return facts_of(await studio.lim.picture(request.handle).info())
 
 
-async def show_thumbnail(lim: Limner, request: PictureRequest) -> FileAnswer:
+async def show_thumbnail(studio: StudioParts, request: PictureRequest) -> FileAnswer:
     """A small picture, as WebP."""
-    picture = await lim.pictures.recall(request.handle)
-    data = await lim.thumbnails.get(picture)
+    picture = await studio.lim.pictures.recall(request.handle)
+    data = await studio.lim.thumbnails.get(picture)
     return FileAnswer(data=data, mime=thumbnails.MIME, is_fixed=True)
 
 
-async def show_file(lim: Limner, request: FileRequest) -> FileAnswer:
+async def show_file(studio: StudioParts, request: FileRequest) -> FileAnswer:
     """The picture itself, of a type that browsers show; to save, as it was received."""
-    picture = await lim.pictures.recall(request.handle)
+    picture = await studio.lim.pictures.recall(request.handle)
     if not request.save and picture.mime not in SHOWN_TYPES:
-        fitted, data = await lim.pictures.give(picture, _AS_PNG)
+        fitted, data = await studio.lim.pictures.give(picture, _AS_PNG)
         return FileAnswer(data=data, mime=fitted.mime, is_fixed=True)
     suffix = SUFFIXES.get(picture.mime, "." + picture.mime.rpartition("/")[2].partition("+")[0])
     name = f"{picture.handle[:12]}{suffix}" if request.save else None
-    data = await lim.pictures.original(picture)
+    data = await studio.lim.pictures.original(picture)
     return FileAnswer(data=data, mime=picture.mime, name=name, is_fixed=True)
 
 
@@ -188,6 +209,15 @@ ENDPOINTS = (
         request=GalleryQuery,
         answer=PictureList,
         handler=list_pictures,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/pictures",
+        summary="Take in a picture: the body is its bytes.",
+        request=UploadRequest,
+        answer=PictureRequest,
+        handler=add_picture,
+        takes_bytes=True,
     ),
     Endpoint(
         method="GET",

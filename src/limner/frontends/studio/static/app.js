@@ -3,10 +3,15 @@
 import { html, render, useEffect, useState } from "/static/vendor/preact-htm.js";
 import { Gallery } from "/static/gallery.js";
 import { PicturePage } from "/static/picture.js";
+import { Draw } from "/static/draw.js";
+import { Money } from "/static/money.js";
+import { Tray } from "/static/runs.js";
 import { Icon } from "/static/icons.js";
 
 const PAGES = [
   { path: "", title: "Gallery", icon: "gallery", page: Gallery },
+  { path: "draw", title: "Draw", icon: "draw", page: Draw },
+  { path: "money", title: "Money", icon: "money", page: Money },
 ];
 
 const readHash = () => {
@@ -47,10 +52,11 @@ function Frame() {
         </a>`)}
     </nav>
     <main tabindex="-1" id="main">
-      <${Gallery} hidden=${isPicture || current.page !== Gallery} />
+      <${Gallery} hidden=${isPicture || current.page !== Gallery} session=${path === "session" ? rest[0] : ""} />
       ${isPicture && html`<${PicturePage} key=${rest[0]} handle=${rest[0]} />`}
       ${!isPicture && current.page !== Gallery && html`<${Page} key=${path} rest=${rest} />`}
-    </main>`;
+    </main>
+    <${Tray} />`;
 }
 
 render(html`<${Frame} />`, document.body);

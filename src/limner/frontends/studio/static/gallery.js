@@ -3,6 +3,7 @@
 import { html, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "/static/vendor/preact-htm.js";
 import { get, thumbnail } from "/static/api.js";
 import { Icon } from "/static/icons.js";
+import { onRun } from "/static/runs.js";
 import { count, day, nameOf, usd } from "/static/words.js";
 
 const CHUNK = 60;
@@ -116,7 +117,8 @@ function Filters({ filters, change }) {
         <option value="1">$1 and more</option>
       </select>
       <input type="date" aria-label="Day" value=${filters.day} onInput=${set("day")} />
-      ${isFiltered && html`<button type="button" class="quiet" onClick=${() => change(NO_FILTERS)}>Clear</button>`}
+      ${filters.session && html`<span class="quiet-text">session ${filters.session.slice(0, 8)}</span>`}
+      ${isFiltered && html`<button type="button" class="quiet" onClick=${() => { change(NO_FILTERS); if (location.hash.startsWith("#/session")) location.hash = "#/"; }}>Clear</button>`}
     </form>`;
 }
 
@@ -187,15 +189,18 @@ function Grid({ store }) {
     </div>`;
 }
 
-export function Gallery({ hidden }) {
+export function Gallery({ hidden, session }) {
   const [filters, setFilters] = useState(NO_FILTERS);
+  useEffect(() => { if (session) setFilters({ ...NO_FILTERS, session }); }, [session]);
   const [, changed] = useReducer((number) => number + 1, 0);
   const [settled, setSettled] = useState(filters);
   useEffect(() => {
     const timer = setTimeout(() => setSettled(filters), filters.q === settled.q ? 0 : 180);
     return () => clearTimeout(timer);
   }, [filters]);
-  const store = useMemo(() => new PictureStore(settled, changed), [settled]);
+  const [version, setVersion] = useState(0);
+  const store = useMemo(() => new PictureStore(settled, changed), [settled, version]);
+  onRun((event) => { if (event === "done" || event === "restarted") setVersion((number) => number + 1); });
   shared.list = store;
   useEffect(() => { store.need(0, 0); }, [store]);
   const isEmpty = store.isLoaded && !store.length && !store.error;

@@ -203,6 +203,8 @@ export function PicturePage({ handle }) {
           ${before && html`<a class="button" href=${"#/picture/" + before.handle}>Newer</a>`}
           ${after && html`<a class="button" href=${"#/picture/" + after.handle}>Older</a>`}
         </span>
+        ${facts && facts.lineage.prompt && html`<a class="button" href=${"#/draw/again/" + handle}>Draw again</a>`}
+        ${facts && html`<a class="button" href=${"#/draw/change/" + handle}>Change</a>`}
         ${facts && html`<a class="button" href=${download(handle)} aria-label="Save the picture"><${Icon} name="save" /></a>`}
       </header>
       ${error && html`<p class="problem" role="alert">${error.message}</p>`}

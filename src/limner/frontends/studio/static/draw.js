@@ -1,0 +1,182 @@
+// Words, pictures and options -> a quote, and with the user's agreement a picture.
+
+import { html, useEffect, useRef, useState } from "/static/vendor/preact-htm.js";
+import { get, send, thumbnail, upload } from "/static/api.js";
+import { follow, useRun } from "/static/runs.js";
+import { usd } from "/static/words.js";
+import { Render } from "/static/render.js";
+
+const EMPTY = {
+  prompt: "", image: null, references: [], mask: null, region: null, model: "", size: "", quality: "standard",
+  n: 1, seed: "", background: "", negative_prompt: "", partial_pictures: 0,
+};
+const SHAPES = ["1:1", "3:2", "2:3", "16:9", "9:16"];
+
+const asBody = (form) => ({
+  ...form,
+  seed: form.seed === "" ? null : Number(form.seed),
+  n: Number(form.n),
+});
+
+// The price of the form as it is now; a newer form makes an older answer worthless.
+function useQuote(form) {
+  const [quote, setQuote] = useState({});
+  const latest = useRef(0);
+  useEffect(() => {
+    const number = ++latest.current;
+    const set = (value) => number === latest.current && setQuote(value);
+    if (!form.prompt.trim()) { set({}); return; }
+    set({ isWaiting: true });
+    const timer = setTimeout(() => {
+      send("POST", "/api/quotes", asBody(form)).then((found) => set({ found }), (error) => set({ error }));
+    }, 250);
+    return () => clearTimeout(timer);
+  }, [JSON.stringify(form)]);
+  return quote;
+}
+
+const pictureOfDrop = async (transfer) => {
+  const files = [...transfer.files].filter((one) => one.type.startsWith("image/"));
+  const handles = await Promise.all(files.map(async (one) => (await upload(one)).handle));
+  const dragged = /#\/picture\/([0-9a-f]{64})/.exec(transfer.getData("text/uri-list") || "");
+  return dragged ? [...handles, dragged[1]] : handles;
+};
+
+export function Slot({ label, handles, max, change }) {
+  const [error, setError] = useState("");
+  const take = async (promise) => {
+    setError("");
+    try { change([...handles, ...(await promise)].slice(-max)); } catch (problem) { setError(problem.message); }
+  };
+  const paste = (event) => {
+    if (event.clipboardData.files.length) { event.preventDefault(); take(pictureOfDrop(event.clipboardData)); }
+  };
+  return html`
+    <div class="slot" onDragOver=${(event) => event.preventDefault()} onPaste=${paste}
+      onDrop=${(event) => { event.preventDefault(); take(pictureOfDrop(event.dataTransfer)); }}>
+      <span class="label">${label}</span>
+      <div class="chosen">
+        ${handles.map((handle) => html`<span class="chip" key=${handle}>
+          <img src=${thumbnail(handle)} alt="" width="64" height="64" />
+          <button type="button" aria-label="Remove the picture" onClick=${() => change(handles.filter((one) => one !== handle))}>×</button></span>`)}
+        ${handles.length < max && html`<label class="add">Drop, paste or choose
+          <input type="file" accept="image/*" multiple=${max > 1} onChange=${(event) => take(pictureOfDrop({ files: event.target.files, getData: () => "" }))} /></label>`}
+      </div>
+      ${error && html`<p class="problem" role="alert">${error}</p>`}
+    </div>`;
+}
+
+function Price({ quote }) {
+  if (quote.error) return html`<p class="problem" role="alert">${quote.error.message} ${quote.error.hint || ""}</p>`;
+  if (!quote.found) return html`<p class="quote">${quote.isWaiting ? "Asking for the price" : "The price stands here before you draw."}</p>`;
+  const { found } = quote;
+  return html`<p class="quote"><strong>${found.exact ? "" : found.cost_usd ? "at most " : ""}${usd(found.cost_usd)}</strong>
+    ${found.provider} · ${found.model} · ${found.width} × ${found.height}
+    ${found.notice && html`<br /><span>${found.notice}</span>`}</p>`;
+}
+
+function Options({ form, set, models, quote }) {
+  const model = models.find((one) => one.name === form.model);
+  const usable = models.filter((one) => !one.missing_key && (!form.image || one.edits));
+  const others = models.filter((one) => one.missing_key && (!form.image || one.edits));
+  const sizes = model && model.sizes.length ? model.sizes : SHAPES;
+  return html`
+    <div class="options">
+      <label>Model <select value=${form.model} onChange=${set("model")}>
+        <option value="">limner chooses</option>
+        <optgroup label="Usable now">${usable.map((one) => html`<option key=${one.name} value=${one.name}>${one.title}</option>`)}</optgroup>
+        <optgroup label="Needs a key">${others.map((one) => html`<option key=${one.name} disabled>${one.title} (${one.missing_key})</option>`)}</optgroup>
+      </select></label>
+      <label>Size <select value=${form.size} onChange=${set("size")}>
+        <option value="">${form.image ? "as the picture" : "usual"}</option>
+        ${[...new Set([...sizes, ...(form.size ? [form.size] : [])])].map((one) => html`<option key=${one} value=${one} selected=${one === form.size}>${one}</option>`)}
+      </select></label>
+      <label>Quality <select value=${form.quality} onChange=${set("quality")}><option value="standard" selected=${form.quality === "standard"}>standard</option><option value="hd" selected=${form.quality === "hd"}>hd</option></select></label>
+      <label>How many <input type="number" min="1" max="10" value=${form.n} onInput=${set("n")} /></label>
+      <label>Seed <input type="number" min="0" max="2147483647" value=${form.seed} placeholder="any" onInput=${set("seed")} /></label>
+      <label>Background <select value=${form.background} onChange=${set("background")}><option value="">usual</option><option value="transparent">transparent</option><option value="opaque">opaque</option></select></label>
+      <label class="wide">Not in the picture <input value=${form.negative_prompt} onInput=${set("negative_prompt")} /></label>
+      ${quote.found && quote.found.max_partial_pictures > 0 && html`<label class="check wide">
+        <input type="checkbox" checked=${form.partial_pictures > 0} onChange=${(event) => set("partial_pictures")({ target: { value: event.target.checked ? 2 : 0 } })} />
+        Show it while it is drawn (it may cost more)</label>`}
+    </div>`;
+}
+
+function Result({ id }) {
+  const run = useRun(id);
+  if (!run) return html`<div class="result empty"><p>The picture appears here.</p></div>`;
+  const alt = `The picture for: ${run.title}`;
+  return html`
+    <div class="result" aria-live="polite">
+      ${run.state === "running" && html`<p>${run.message || "Starting"}</p><progress aria-label="Progress" max="1" value=${run.fraction ?? undefined}></progress>`}
+      ${!run.pictures.length && run.partials > 0 && html`<img src=${`/api/runs/${run.id}/partial?n=${run.partials}`} alt="The unfinished picture" />`}
+      <div class=${run.pictures.length > 1 ? "several" : ""}>
+        ${run.pictures.map((handle) => html`<a key=${handle} href=${"#/picture/" + handle}><img src=${`/api/pictures/${handle}/file`} alt=${alt} /></a>`)}
+      </div>
+      ${run.state === "done" && html`<p>${usd(run.cost_usd)}${run.text ? " · " + run.text : ""}</p>`}
+      ${run.error && html`<p class="problem" role="alert">${run.error.message} ${run.error.hint || ""}</p>`}
+    </div>`;
+}
+
+// What is known about a picture -> the form that would draw it again.
+async function recall(way, handle) {
+  if (way === "change") return { ...EMPTY, image: handle };
+  const { lineage, dimensions } = await get("/api/pictures/" + handle);
+  const parents = lineage.parents || [];
+  return {
+    ...EMPTY, prompt: lineage.prompt || "", model: lineage.provider ? `${lineage.provider}/${lineage.model}` : "",
+    size: `${dimensions.width}x${dimensions.height}`, seed: lineage.seed ?? "",
+    image: parents[0] || null, references: parents.slice(1),
+  };
+}
+
+export function Draw({ rest }) {
+  const [way, handle] = rest;
+  const [form, setForm] = useState(EMPTY);
+  const [models, setModels] = useState([]);
+  const [run, setRun] = useState(null);
+  const [error, setError] = useState(null);
+  useEffect(() => { get("/api/models").then((found) => setModels(found.models), setError); }, []);
+  useEffect(() => {
+    if (/^[0-9a-f]{64}$/.test(handle || "")) recall(way, handle).then(setForm, setError);
+  }, [way, handle]);
+  const quote = useQuote(form);
+  const set = (name) => (event) => setForm((now) => ({ ...now, [name]: event.target.value }));
+  const order = async (event) => {
+    event.preventDefault();
+    if (!quote.found) return;
+    setError(null);
+    try {
+      const started = await send("POST", "/api/drawings", { ...asBody(form), agreed_usd: quote.found.cost_usd });
+      follow(started);
+      setRun(started.id);
+    } catch (problem) {
+      setError(problem);
+      if (problem.code === "PRICE_CHANGED") setForm({ ...form });
+    }
+  };
+  const verb = form.image ? "Change" : "Draw";
+  return html`
+    <section class="desk">
+      <header class="bar"><h1>${way === "render" ? "Render" : verb}</h1>
+        <div class="tabs">
+          <a class="button" href="#/draw" aria-current=${way !== "render" ? "true" : null}>Draw or change</a>
+          <a class="button" href="#/draw/render" aria-current=${way === "render" ? "true" : null}>Render a document</a>
+        </div></header>
+      ${way === "render" ? html`<${Render} />` : html`<div class="halves">
+        <form onSubmit=${order}>
+          <label class="wide">${form.image ? "What to change, and what to keep" : "What to draw"}
+            <textarea rows="5" value=${form.prompt} onInput=${set("prompt")} onKeyDown=${(event) => (event.ctrlKey || event.metaKey) && event.key === "Enter" && order(event)}
+              placeholder="a lighthouse on a cliff at dusk"></textarea></label>
+          <${Slot} label="Picture to change" handles=${form.image ? [form.image] : []} max=${1}
+            change=${(handles) => setForm({ ...form, image: handles[0] || null, references: handles[0] ? form.references : [] })} />
+          ${form.image && html`<${Slot} label="More pictures to take from" handles=${form.references} max=${15} change=${(references) => setForm({ ...form, references })} />`}
+          <${Options} form=${form} set=${set} models=${models} quote=${quote} />
+          <div class="order"><${Price} quote=${quote} />
+            <button class="main" disabled=${!quote.found}>${verb}${quote.found && quote.found.cost_usd ? ` for ${usd(quote.found.cost_usd)}` : ""}</button></div>
+          ${error && html`<p class="problem" role="alert">${error.message} ${error.hint || ""}</p>`}
+        </form>
+        <${Result} id=${run} />
+      </div>`}
+    </section>`;
+}
