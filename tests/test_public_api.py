@@ -85,6 +85,7 @@ PROMISED = [
     "Reconnected",
     "RecordedThing",
     "Region",
+    "RemoteBatch",
     "RemoteEvent",
     "RenderOptions",
     "Retrying",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from limner.agent.session_export import ExportedSession
     from limner.agent.session_import import ImportedSession
     from limner.agents import Agent
-    from limner.batches.records import Batch, BatchCounts, BatchStatus
+    from limner.batches.records import Batch, BatchCounts, BatchStatus, RemoteBatch
     from limner.blocking import (
         BlockingPicture,
         batch,
@@ -181,6 +181,7 @@ _HOMES = {
     "Reconnected": "limner.frontends.remote.events",
     "RecordedThing": "limner.eyes.evidence",
     "Region": "limner.imaging.fit",
+    "RemoteBatch": "limner.batches.records",
     "RemoteEvent": "limner.frontends.remote.events",
     "RenderOptions": "limner.tools.options",
     "Retrying": "limner.agent.events",
@@ -308,6 +309,7 @@ __all__ = [
     "Reconnected",
     "RecordedThing",
     "Region",
+    "RemoteBatch",
     "RemoteEvent",
     "RenderOptions",
     "Retrying",

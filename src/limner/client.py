@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import (
     TYPE_CHECKING,
     Any,
+    Literal,
     ParamSpec,
     Self,
     TypeVar,
@@ -432,6 +433,7 @@ class Limner:
         *,
         budget_usd: Decimal | float | str | None = None,
         rate: Sequence[str] = (),
+        lane: Literal["now", "cheap"] | None = None,
         out: str | Path | None = None,
         on_status: Callable[[BatchStatus], None] = lambda _: None,
         ask: Callable[[Question], Awaitable[bool]] = answer_no,
@@ -445,6 +447,8 @@ class Limner:
             rows: the path of a manifest (JSONL, CSV, Parquet), or the rows themselves.
             budget_usd: the most that all rows may cost; the default is the sum of their quotes.
             rate: requests a minute to providers, each as ``openai=50/min``.
+            lane: ``cheap`` for the vendors' batch APIs: half the price, within 24 hours. If the
+                call is cancelled, the vendors go on, and the next call collects the results.
             out: where to write the rows and their results at the end: a name that ends with
                 .jsonl, .csv, .parquet or .tar (WebDataset), or a folder for the pictures.
             on_status: gets the state of the batch every second.
@@ -466,6 +470,7 @@ class Limner:
             self.person(ask=ask),
             budget_nano=budget_nano,
             rates=rate,
+            lane=lane,
             approved=budget_nano is not None,
         )
         status = await self.batches.run(batch, on_status=on_status)

@@ -457,11 +457,13 @@ class Components:
     @part
     def batches(self) -> Batches:
         """Runs batches of tool calls."""
+        from limner.batches.cheap_lane import CheapLane, LaneCalls
         from limner.batches.queue import BatchQueue
         from limner.batches.runner import BatchRunner, RowCalls
         from limner.storage.reach import Reach
         from limner.tools.batch_calls import BatchCalls
         from limner.tools.batches import Batches
+        from limner.tools.lane_calls import RemoteRowCalls
 
         queue = BatchQueue(store=self.store, clock=self.clock)
         calls = BatchCalls(
@@ -477,7 +479,32 @@ class Components:
             calls=RowCalls(run=calls.run, recover=calls.recover, key_hash=calls.key_hash),
             concurrency=self.settings.images.concurrency,
         )
-        return Batches(queue=queue, runner=runner, calls=calls, approval=self._approval)
+        remote = RemoteRowCalls(
+            calls=calls,
+            generator=self.drawing,
+            inspector=self.looking,
+            money=self.money,
+            defaults=self.tool_parts.defaults,
+        )
+        lane = CheapLane(
+            queue=queue,
+            money=self.money,
+            calls=LaneCalls(
+                prepare=remote.prepare,
+                connect=remote.connect,
+                accept=remote.accept,
+                recover=calls.recover,
+            ),
+            status=runner.status,
+        )
+        return Batches(
+            queue=queue,
+            runner=runner,
+            lane=lane,
+            calls=calls,
+            remote=remote,
+            approval=self._approval,
+        )
 
     # --- conversations ---
 
