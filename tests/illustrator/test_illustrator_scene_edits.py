@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from random import Random
 
 import msgspec
 import pytest
 
 from limner.errors import InputInvalid
 from limner.illustrator.draw import Illustration, draw, redraw
+from limner.illustrator.edit_words import ACTIONS
 from limner.illustrator.layout import KeptDrawing, decode_kept
 from limner.illustrator.page_edits import edit_source
 
@@ -169,6 +172,21 @@ def test_the_unseen_edits_do_not_fail_but_for_the_one_that_must() -> None:
         except InputInvalid:
             failed.append(row["edit"])
     assert failed == ["remove the walrus"]
+
+
+WORDS = """
+the a it cat dog hat red night beach bigger left to on and , two more another except everything her
+with into text under one sky "HI" '
+"""
+
+
+def test_no_order_of_words_breaks_an_edit() -> None:
+    words = [*ACTIONS, *WORDS.split()]
+    choice = Random(7)
+    kept = first("a girl with a dog next to a house")
+    for _ in range(100):
+        with suppress(InputInvalid):
+            edited(kept, " ".join(choice.choices(words, k=choice.randint(1, 9))))
 
 
 CHART = '{"type":"bar","title":"Sales","labels":["Q1","Q2"],"values":[12,18]}'

@@ -273,7 +273,9 @@ class _Editor(msgspec.Struct, kw_only=True):
         before = len(self.changes)
         if action in ("add", "change") and self._write(words, quoted, action):
             return action
-        if words[0] in edit_words.SCALING_VERBS:
+        if not rest and action in ("remove", "put", "move", "give"):
+            pass
+        elif words[0] in edit_words.SCALING_VERBS:
             self._resize(self._named(rest), edit_words.SCALING_VERBS[words[0]])
         else:
             self._doer(action)(rest)
@@ -335,13 +337,15 @@ class _Editor(msgspec.Struct, kw_only=True):
         """
         bare = _without_articles(words)
         if not bare or set(bare) <= edit_words.IT:
-            return [self.focus] if self.focus in self._there() else self._there()[:1]
-        if set(bare) <= edit_words.EVERYTHING:
-            return self._there()
-        found = self._find(bare)
+            found = [self.focus] if self.focus in self._there() else self._there()[:1]
+        elif set(bare) <= edit_words.EVERYTHING:
+            found = self._there()
+        else:
+            found = self._find(bare)
         if not found:
+            what = f"no {' '.join(bare)}" if bare and not set(bare) <= edit_words.IT else "nothing"
             raise InputInvalid(
-                f"There is no {' '.join(bare)} in this picture. Nothing was changed.",
+                f"There is {what} in this picture. Nothing was changed.",
                 field="prompt",
                 hint=f"The picture shows {self.listing()}.",
             )
