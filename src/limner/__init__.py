@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         picture,
         quote,
         render,
+        sheet,
         spend,
         take,
         transform,
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
     from limner.settings import Settings
     from limner.storage.reach import Reach
     from limner.tools.base import ApprovalPolicy, Question, Tool, ToolCall, ToolContext, ToolResult
+    from limner.tools.contact_sheet import ContactSheet, SheetPicture
     from limner.tools.function_tools import FunctionTool, ToolOptions
     from limner.tools.image_input import ImageInput
     from limner.tools.inspection import Inspection
@@ -97,6 +99,7 @@ if TYPE_CHECKING:
         GenerateOptions,
         InspectOptions,
         RenderOptions,
+        SheetOptions,
         TransformOptions,
     )
     from limner.tools.output_file import GeneratedImage
@@ -127,6 +130,7 @@ _HOMES = {
     "Compacted": "limner.agent.events",
     "Compacting": "limner.agent.events",
     "Connection": "limner.providers.base",
+    "ContactSheet": "limner.tools.contact_sheet",
     "Control": "limner.imaging.evidence",
     "CriterionVerdict": "limner.tools.picture_check",
     "DetectedObject": "limner.imaging.evidence",
@@ -188,6 +192,8 @@ _HOMES = {
     "ScreenChange": "limner.eyes.differences",
     "Settings": "limner.settings",
     "Shape": "limner.imaging.evidence",
+    "SheetOptions": "limner.tools.options",
+    "SheetPicture": "limner.tools.contact_sheet",
     "Size": "limner.catalogue.sizes",
     "Spend": "limner.money.records",
     "SpendLine": "limner.money.records",
@@ -218,11 +224,11 @@ _HOMES = {
     "TurnStarted": "limner.agent.events",
     "Usage": "limner.wires.base",
     "UsageUpdated": "limner.agent.events",
+    "batch": "limner.blocking",
     "check": "limner.blocking",
     "codex_thread": "limner.frontends.codex",
     "connect": "limner.frontends.remote.client",
     "create_image_tools": "limner.client",
-    "batch": "limner.blocking",
     "edit": "limner.blocking",
     "evidence": "limner.blocking",
     "fit": "limner.blocking",
@@ -231,6 +237,7 @@ _HOMES = {
     "picture": "limner.blocking",
     "quote": "limner.blocking",
     "render": "limner.blocking",
+    "sheet": "limner.blocking",
     "spend": "limner.blocking",
     "take": "limner.blocking",
     "tool": "limner.client",
@@ -255,6 +262,7 @@ __all__ = [
     "Compacted",
     "Compacting",
     "Connection",
+    "ContactSheet",
     "Control",
     "CriterionVerdict",
     "DetectedObject",
@@ -316,6 +324,8 @@ __all__ = [
     "ScreenChange",
     "Settings",
     "Shape",
+    "SheetOptions",
+    "SheetPicture",
     "Size",
     "Spend",
     "SpendLine",
@@ -359,6 +369,7 @@ __all__ = [
     "picture",
     "quote",
     "render",
+    "sheet",
     "spend",
     "take",
     "tool",

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from limner.money.records import JobRow, Spend
     from limner.pictures.fitting import FittedImage
     from limner.pictures.gc import FreedSpace
+    from limner.tools.contact_sheet import ContactSheet
     from limner.tools.drawing_arguments import (
         CallerOptions,
         DrawingArguments,
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
         GenerateOptions,
         InspectOptions,
         RenderOptions,
+        SheetOptions,
         TransformOptions,
     )
     from limner.tools.output_file import GeneratedImage
@@ -188,6 +190,7 @@ class Limner:
     rendering = _forward(Components.rendering)
     transforming = _forward(Components.transforming)
     checking = _forward(Components.checking)
+    sheets = _forward(Components.sheets)
     eyes = _forward(Components.eyes)
     exporting = _forward(Components.exporting)
     fitting = _forward(Components.fitting)
@@ -409,6 +412,25 @@ class Limner:
         _refuse_unknown("check", given, CheckArguments)
         named = await self._with_names(CheckArguments, given)
         return await self.checking.check(_read(CheckArguments, named), self.person(**_hooks(given)))
+
+    async def sheet(
+        self, images: Sequence[ImageInput] = (), **options: Unpack[SheetOptions]
+    ) -> ContactSheet:
+        """Put pictures on one numbered sheet; ``prompts`` are drawn first.
+
+        Each prompt is drawn by each of ``models`` with each of ``seeds``. A picture that fails
+        has its error in the result.
+
+        Raises:
+            LimnerError: nothing was drawn, or all pictures together cost more than the budget.
+            TypeError: there is no such option.
+        """
+        from limner.tools.contact_sheet import SheetArguments
+
+        given = {"images": images, **options}
+        _refuse_unknown("sheet", given, SheetArguments)
+        named = await self._with_names(SheetArguments, given)
+        return await self.sheets.make(_read(SheetArguments, named), self.person(**_hooks(given)))
 
     async def inspect(
         self, path: ImageInput, question: str, **options: Unpack[InspectOptions]

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from limner.storage.incoming_files import Incoming
     from limner.tools.batches import Batches
     from limner.tools.built_in import ToolParts
+    from limner.tools.contact_sheet import ContactSheetMaker
     from limner.tools.drawing_arguments import DrawingDefaults
     from limner.tools.generation import ImageGenerator
     from limner.tools.handles import Handles
@@ -115,7 +116,7 @@ class part(cached_property[T]):  # noqa: N801 - used as a decorator, as `propert
 # The components that pay, and those that open something or remember something.
 _PAYING = (
     *("money", "drawing", "rendering", "transforming", "looking", "conversations", "showing"),
-    *("checking", "tool_parts", "_row_registry", "batches"),
+    *("checking", "sheets", "tool_parts", "_row_registry", "batches"),
 )
 _SHARED = ("store", "imaging", "sessions", "models", "_http", "_incoming")
 
@@ -504,6 +505,18 @@ class Components:
             calls=calls,
             remote=remote,
             approval=self._approval,
+        )
+
+    @part
+    def sheets(self) -> ContactSheetMaker:
+        """Puts pictures on contact sheets."""
+        from limner.tools.contact_sheet import ContactSheetMaker
+
+        return ContactSheetMaker(
+            generator=self.drawing,
+            imaging=self.imaging,
+            defaults=self.drawing_defaults,
+            in_flight=self._in_flight,
         )
 
     # --- conversations ---

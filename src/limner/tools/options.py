@@ -176,6 +176,28 @@ class CheckOptions(CallHooks, total=False):
     sheet: str | Path | None
 
 
+class SheetOptions(CallHooks, total=False):
+    """The keywords of `sheet`.
+
+    Attributes:
+        prompts: Texts to draw; each is drawn by each model with each seed.
+        models: Models that draw, by id, or providers by name.
+        seeds: Seeds, one picture for each.
+        size: The size to draw: WIDTHxHEIGHT or a shape as 16:9.
+        budget_usd: Draw nothing if all pictures together cost more.
+        output_path: File path to save it. Default: a new file in limner's folder.
+        overwrite: Replace an existing file at output_path.
+    """
+
+    prompts: Sequence[str] | None
+    models: Sequence[str] | None
+    seeds: Sequence[int] | None
+    size: str | None
+    budget_usd: str | None
+    output_path: str | Path | None
+    overwrite: bool | None
+
+
 class InspectOptions(CallHooks, total=False):
     """The keywords of `inspect`.
 
