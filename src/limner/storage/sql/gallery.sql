@@ -1,4 +1,4 @@
--- The pictures that a person looks for, the newest first; triggers keep the table (migrations 14 and 16).
+-- The pictures that a person looks for, the newest first; triggers keep the table (migrations 14 and 17).
 -- Each of the `gallery_by_*` queries starts with the index of one filter. An empty text is no filter.
 
 -- name: gallery_page
