@@ -440,6 +440,7 @@ class Components:
             defaults=self.drawing_defaults,
             pictures=self.pictures,
             handles=self.handles,
+            batches=lambda: self.batches,
         )
 
     @part
@@ -449,7 +450,7 @@ class Components:
         from limner.tools.registry import ToolRegistry
 
         return ToolRegistry(
-            built_in_tools(self.tool_parts),
+            [tool for tool in built_in_tools(self.tool_parts) if tool.name != "image_batch"],
             concurrency=self.settings.images.concurrency,
             timeout_s=self.settings.tools.timeout_s,
         )
@@ -477,7 +478,7 @@ class Components:
             calls=RowCalls(run=calls.run, recover=calls.recover, key_hash=calls.key_hash),
             concurrency=self.settings.images.concurrency,
         )
-        return Batches(queue=queue, runner=runner, calls=calls, approval=self._approval)
+        return Batches(queue=queue, runner=runner, calls=calls, approval=self._approval, running={})
 
     # --- conversations ---
 
@@ -612,6 +613,8 @@ class Components:
         if self._is_scope:
             return
         try:
+            if "batches" in vars(self):
+                await vars(self)["batches"].aclose()
             await self._in_flight.aclose()
         finally:
             async with AsyncExitStack() as last:

@@ -29,7 +29,10 @@ from limner.wires.item_views import (
 
 GENERATE, EDIT, INSPECT, RECALL = "image_generate", "image_edit", "inspect_image", "image_recall"
 RENDER, SEARCH, TRANSFORM = "image_render", "asset_search", "image_transform"
-OWN_TOOLS = frozenset({GENERATE, EDIT, INSPECT, RECALL, RENDER, SEARCH, TRANSFORM})
+# No rule calls the last two, and no reply names them.
+OWN_TOOLS = frozenset(
+    {GENERATE, EDIT, INSPECT, RECALL, RENDER, SEARCH, TRANSFORM, "image_check", "image_batch"}
+)
 ILLUSTRATOR = "illustrator"
 """The provider that draws from words and cannot change a picture."""
 
