@@ -91,6 +91,7 @@ faults: $(LOCAL) ## Let every system call of a paid call fail once, then try sma
 
 kills: $(LOCAL) ## Kill the workers of a batch of 10,000 rows 50 times, and caption 2,000 pictures with interruptions
 	$(BIN)/python -m tests.faults.batch_kills 10000 50
+	$(BIN)/python -m tests.faults.lane_kills
 	$(BIN)/python -m tests.faults.captions 2000 3
 
 ecosystem: $(DEV) ## Run limner in every agent and framework, with four releases of the MCP SDK and the conformance suite (ARGS="langchain crewai" runs two)

@@ -26,6 +26,7 @@ from limner.tools.built_in.image_generate import GenerateArguments
 from limner.tools.built_in.image_render import RenderAnswer
 from limner.tools.built_in.image_transform import TransformAnswer
 from limner.tools.built_in.inspect_image import InspectionAnswer
+from limner.tools.contact_sheet import SheetArguments
 from limner.tools.declaration import arguments_of
 from limner.tools.drawing_arguments import CallerOptions
 from limner.tools.generation_tool import DrawingAnswer
@@ -124,6 +125,15 @@ CALLS = (
         words=("image",),
     ),
     Call(
+        python="sheet",
+        functions=(Limner.sheet,),
+        keywords=options.SheetOptions,
+        command="sheet",
+        kinds=(SheetArguments,),
+        words=("images",),
+        note="A model calls `image_generate` once for each picture, and sees them all.",
+    ),
+    Call(
         python="inspect",
         functions=(Limner.inspect,),
         keywords=options.InspectOptions,
@@ -159,6 +169,7 @@ CALLS = (
             "on_status": FUNCTION,
             "ask": FUNCTION,
             "rate": "the user or the program decides it, not the model",
+            "lane": "the user or the program decides it, not the model",
             "out": "a model gets the results in the answer",
             "manifest": "in Python `rows` is a path too",
             "job": "a batch of Python ends before the call returns",

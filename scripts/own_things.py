@@ -218,6 +218,22 @@ def _sleeping(name: str, *, coat: str, dark: str, pointed: bool) -> OwnPicture:
     )
 
 
+RIVER = OwnPicture(
+    name="river",
+    title="river",
+    group="place-geographic",
+    tags="stream,brook,water,creek,meadow",
+    body=(
+        f"<defs>{fade('grass', '#9BD770', '#4E9E44')}{fade('flow', '#8FD3F7', '#2D86D0')}</defs>"
+        '<rect x="1" y="6" width="30" height="22" rx="4" fill="url(#grass)"/>'
+        '<path d="M13 6c1 4 7 5 5.5 9S8 20 8.5 28h12c-.5-6 7-8 8-13c.8-4-6.5-5-7.5-9z" '
+        'fill="url(#flow)"/>'
+        '<path d="M17 9.5c1.5 1.5 4 2.2 4.5 4M21 17c-2 2-6 3.5-7 7M24 15c-1 2.5-5 4-6 7" '
+        'fill="none" stroke="#E3F5FF" stroke-width="0.8" stroke-linecap="round"/>'
+        '<circle cx="6" cy="11" r="2.6" fill="#3B8A3E"/><circle cx="8.5" cy="13" r="2" '
+        'fill="#46994A"/><circle cx="27" cy="24" r="2.4" fill="#3B8A3E"/>'
+    ),
+)
 SAND_ISLAND = OwnPicture(
     name="sand-island",
     title="sandy island",
@@ -419,6 +435,7 @@ OWN_THINGS: tuple[OwnPicture, ...] = (
     CHEESE_WHEEL,
     STONE_BRIDGE,
     DOUBLE_DECKER,
+    RIVER,
     SAND_ISLAND,
     BOOK_STACK,
     FLYING_BIRD,

@@ -11,6 +11,7 @@ import msgspec
 
 from limner.tools.built_in.image_edit import EditArguments
 from limner.tools.built_in.image_generate import GenerateArguments
+from limner.tools.contact_sheet import SheetArguments
 from limner.tools.declaration import Argument, arguments_of
 from limner.tools.drawing_arguments import CallerOptions
 from limner.tools.inspection import InspectRequest
@@ -60,6 +61,7 @@ CLASSES: Mapping[str, tuple[str, tuple[type[msgspec.Struct], ...], set[str]]] = 
     "RenderOptions": ("render", (RenderArguments,), {"source", "help"}),
     "TransformOptions": ("transform", (TransformArguments,), {"image"}),
     "CheckOptions": ("check", (CheckArguments,), {"image"}),
+    "SheetOptions": ("sheet", (SheetArguments,), {"images"}),
     "InspectOptions": ("inspect", (InspectRequest,), {"path", "question"}),
 }
 

@@ -69,6 +69,8 @@ def _kind(field: dict[str, Any]) -> str:
         return " or ".join(map(_kind, field["anyOf"]))
     if "enum" in field:
         return ", ".join(f"`{one}`" for one in field["enum"])
+    if "prefixItems" in field:
+        return f"list of {', '.join(map(_kind, field['prefixItems']))}"
     if field.get("type") == "array" and "items" in field:
         return f"list of {_kind(field['items'])}"
     return field.get("type", "any")

@@ -166,6 +166,19 @@ def test_the_guide_to_inspecting_reads_the_table_that_it_draws(tmp_path: Path) -
 
 
 @pytest.mark.slow
+def test_the_guide_to_checking_checks_the_page_that_it_draws(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code_of("checking")],
+        env={"HOME": str(tmp_path), "PATH": ""},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True ['pass', 'pass']\n", "")
+
+
+@pytest.mark.slow
 def test_the_commands_that_back_up_and_restore_a_home_run_as_they_stand(tmp_path: Path) -> None:
     text = (GUIDES / "storage.md").read_text(encoding="utf-8")
     part = text.partition("## Back up and restore")[2].partition("\n## ")[0]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from limner.agent.session_export import ExportedSession
     from limner.agent.session_import import ImportedSession
     from limner.agents import Agent
-    from limner.batches.records import Batch, BatchCounts, BatchStatus
+    from limner.batches.records import Batch, BatchCounts, BatchStatus, RemoteBatch
     from limner.blocking import (
         BlockingPicture,
         batch,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         picture,
         quote,
         render,
+        sheet,
         spend,
         take,
         transform,
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
     from limner.settings import Settings
     from limner.storage.reach import Reach
     from limner.tools.base import ApprovalPolicy, Question, Tool, ToolCall, ToolContext, ToolResult
+    from limner.tools.contact_sheet import ContactSheet, SheetPicture
     from limner.tools.function_tools import FunctionTool, ToolOptions
     from limner.tools.image_input import ImageInput
     from limner.tools.inspection import Inspection
@@ -97,6 +99,7 @@ if TYPE_CHECKING:
         GenerateOptions,
         InspectOptions,
         RenderOptions,
+        SheetOptions,
         TransformOptions,
     )
     from limner.tools.output_file import GeneratedImage
@@ -127,6 +130,7 @@ _HOMES = {
     "Compacted": "limner.agent.events",
     "Compacting": "limner.agent.events",
     "Connection": "limner.providers.base",
+    "ContactSheet": "limner.tools.contact_sheet",
     "Control": "limner.imaging.evidence",
     "CriterionVerdict": "limner.tools.picture_check",
     "DetectedObject": "limner.imaging.evidence",
@@ -181,12 +185,15 @@ _HOMES = {
     "Reconnected": "limner.frontends.remote.events",
     "RecordedThing": "limner.eyes.evidence",
     "Region": "limner.imaging.fit",
+    "RemoteBatch": "limner.batches.records",
     "RemoteEvent": "limner.frontends.remote.events",
     "RenderOptions": "limner.tools.options",
     "Retrying": "limner.agent.events",
     "ScreenChange": "limner.eyes.differences",
     "Settings": "limner.settings",
     "Shape": "limner.imaging.evidence",
+    "SheetOptions": "limner.tools.options",
+    "SheetPicture": "limner.tools.contact_sheet",
     "Size": "limner.catalogue.sizes",
     "Spend": "limner.money.records",
     "SpendLine": "limner.money.records",
@@ -217,11 +224,11 @@ _HOMES = {
     "TurnStarted": "limner.agent.events",
     "Usage": "limner.wires.base",
     "UsageUpdated": "limner.agent.events",
+    "batch": "limner.blocking",
     "check": "limner.blocking",
     "codex_thread": "limner.frontends.codex",
     "connect": "limner.frontends.remote.client",
     "create_image_tools": "limner.client",
-    "batch": "limner.blocking",
     "edit": "limner.blocking",
     "evidence": "limner.blocking",
     "fit": "limner.blocking",
@@ -230,6 +237,7 @@ _HOMES = {
     "picture": "limner.blocking",
     "quote": "limner.blocking",
     "render": "limner.blocking",
+    "sheet": "limner.blocking",
     "spend": "limner.blocking",
     "take": "limner.blocking",
     "tool": "limner.client",
@@ -254,6 +262,7 @@ __all__ = [
     "Compacted",
     "Compacting",
     "Connection",
+    "ContactSheet",
     "Control",
     "CriterionVerdict",
     "DetectedObject",
@@ -308,12 +317,15 @@ __all__ = [
     "Reconnected",
     "RecordedThing",
     "Region",
+    "RemoteBatch",
     "RemoteEvent",
     "RenderOptions",
     "Retrying",
     "ScreenChange",
     "Settings",
     "Shape",
+    "SheetOptions",
+    "SheetPicture",
     "Size",
     "Spend",
     "SpendLine",
@@ -357,6 +369,7 @@ __all__ = [
     "picture",
     "quote",
     "render",
+    "sheet",
     "spend",
     "take",
     "tool",

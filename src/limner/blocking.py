@@ -195,6 +195,7 @@ evidence = _blocking(Limner.evidence)
 fit = _blocking(Limner.fit)
 transform = _blocking(Limner.transform)
 check = _blocking(Limner.check)
+sheet = _blocking(Limner.sheet)
 take = _blocking(Limner.take)
 spend = _blocking(Limner.spend)
 

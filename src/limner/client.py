@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import (
     TYPE_CHECKING,
     Any,
+    Literal,
     ParamSpec,
     Self,
     TypeVar,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from limner.money.records import JobRow, Spend
     from limner.pictures.fitting import FittedImage
     from limner.pictures.gc import FreedSpace
+    from limner.tools.contact_sheet import ContactSheet
     from limner.tools.drawing_arguments import (
         CallerOptions,
         DrawingArguments,
@@ -68,6 +70,7 @@ if TYPE_CHECKING:
         GenerateOptions,
         InspectOptions,
         RenderOptions,
+        SheetOptions,
         TransformOptions,
     )
     from limner.tools.output_file import GeneratedImage
@@ -187,6 +190,7 @@ class Limner:
     rendering = _forward(Components.rendering)
     transforming = _forward(Components.transforming)
     checking = _forward(Components.checking)
+    sheets = _forward(Components.sheets)
     eyes = _forward(Components.eyes)
     exporting = _forward(Components.exporting)
     fitting = _forward(Components.fitting)
@@ -409,6 +413,25 @@ class Limner:
         named = await self._with_names(CheckArguments, given)
         return await self.checking.check(_read(CheckArguments, named), self.person(**_hooks(given)))
 
+    async def sheet(
+        self, images: Sequence[ImageInput] = (), **options: Unpack[SheetOptions]
+    ) -> ContactSheet:
+        """Put pictures on one numbered sheet; ``prompts`` are drawn first.
+
+        Each prompt is drawn by each of ``models`` with each of ``seeds``. A picture that fails
+        has its error in the result.
+
+        Raises:
+            LimnerError: nothing was drawn, or all pictures together cost more than the budget.
+            TypeError: there is no such option.
+        """
+        from limner.tools.contact_sheet import SheetArguments
+
+        given = {"images": images, **options}
+        _refuse_unknown("sheet", given, SheetArguments)
+        named = await self._with_names(SheetArguments, given)
+        return await self.sheets.make(_read(SheetArguments, named), self.person(**_hooks(given)))
+
     async def inspect(
         self, path: ImageInput, question: str, **options: Unpack[InspectOptions]
     ) -> Inspection:
@@ -432,6 +455,7 @@ class Limner:
         *,
         budget_usd: Decimal | float | str | None = None,
         rate: Sequence[str] = (),
+        lane: Literal["now", "cheap"] | None = None,
         out: str | Path | None = None,
         on_status: Callable[[BatchStatus], None] = lambda _: None,
         ask: Callable[[Question], Awaitable[bool]] = answer_no,
@@ -445,6 +469,8 @@ class Limner:
             rows: the path of a manifest (JSONL, CSV, Parquet), or the rows themselves.
             budget_usd: the most that all rows may cost; the default is the sum of their quotes.
             rate: requests a minute to providers, each as ``openai=50/min``.
+            lane: ``cheap`` for the vendors' batch APIs: half the price, within 24 hours. If the
+                call is cancelled, the vendors go on, and the next call collects the results.
             out: where to write the rows and their results at the end: a name that ends with
                 .jsonl, .csv, .parquet or .tar (WebDataset), or a folder for the pictures.
             on_status: gets the state of the batch every second.
@@ -466,6 +492,7 @@ class Limner:
             self.person(ask=ask),
             budget_nano=budget_nano,
             rates=rate,
+            lane=lane,
             approved=budget_nano is not None,
         )
         status = await self.batches.run(batch, on_status=on_status)

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from limner.storage.incoming_files import Incoming
     from limner.tools.batches import Batches
     from limner.tools.built_in import ToolParts
+    from limner.tools.contact_sheet import ContactSheetMaker
     from limner.tools.drawing_arguments import DrawingDefaults
     from limner.tools.generation import ImageGenerator
     from limner.tools.handles import Handles
@@ -115,7 +116,7 @@ class part(cached_property[T]):  # noqa: N801 - used as a decorator, as `propert
 # The components that pay, and those that open something or remember something.
 _PAYING = (
     *("money", "drawing", "rendering", "transforming", "looking", "conversations", "showing"),
-    *("checking", "tool_parts", "_row_registry", "batches"),
+    *("checking", "sheets", "tool_parts", "_row_registry", "batches"),
 )
 _SHARED = ("store", "imaging", "sessions", "models", "_http", "_incoming")
 
@@ -458,11 +459,13 @@ class Components:
     @part
     def batches(self) -> Batches:
         """Runs batches of tool calls."""
+        from limner.batches.cheap_lane import CheapLane, LaneCalls
         from limner.batches.queue import BatchQueue
         from limner.batches.runner import BatchRunner, RowCalls
         from limner.storage.reach import Reach
         from limner.tools.batch_calls import BatchCalls
         from limner.tools.batches import Batches
+        from limner.tools.lane_calls import RemoteRowCalls
 
         queue = BatchQueue(store=self.store, clock=self.clock)
         calls = BatchCalls(
@@ -478,7 +481,45 @@ class Components:
             calls=RowCalls(run=calls.run, recover=calls.recover, key_hash=calls.key_hash),
             concurrency=self.settings.images.concurrency,
         )
-        return Batches(queue=queue, runner=runner, calls=calls, approval=self._approval, running={})
+        remote = RemoteRowCalls(
+            calls=calls,
+            generator=self.drawing,
+            inspector=self.looking,
+            money=self.money,
+            defaults=self.tool_parts.defaults,
+        )
+        lane = CheapLane(
+            queue=queue,
+            money=self.money,
+            calls=LaneCalls(
+                prepare=remote.prepare,
+                connect=remote.connect,
+                accept=remote.accept,
+                recover=calls.recover,
+            ),
+            status=runner.status,
+        )
+        return Batches(
+            queue=queue,
+            runner=runner,
+            lane=lane,
+            calls=calls,
+            remote=remote,
+            approval=self._approval,
+            running={},
+        )
+
+    @part
+    def sheets(self) -> ContactSheetMaker:
+        """Puts pictures on contact sheets."""
+        from limner.tools.contact_sheet import ContactSheetMaker
+
+        return ContactSheetMaker(
+            generator=self.drawing,
+            imaging=self.imaging,
+            defaults=self.drawing_defaults,
+            in_flight=self._in_flight,
+        )
 
     # --- conversations ---
 
@@ -680,6 +721,13 @@ class Components:
     async def _illustrate(
         self, request: ImageRequest
     ) -> tuple[bytes, Mapping[str, object], Mapping[str, object] | None]:
+        if request.sources:
+            from limner.tools.drawing_edit import DrawingEditor
+
+            editor = DrawingEditor(
+                pictures=self.pictures, imaging=self.imaging, compile=self._compile
+            )
+            return await editor.edit(request)
         loop = asyncio.get_running_loop()
 
         def lay_out(

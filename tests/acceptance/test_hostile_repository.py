@@ -190,6 +190,7 @@ WORDS: dict[str, list[tuple[list[str], bytes]]] = {
     ],
     "edit": [(["note.png", "make it blue", "--provider", "illustrator"], b"")],
     "render": [(["evil.svg"], b""), (["-"], b'digraph { a -> "\x1b[2J" }')],
+    "sheet": [(["evil.svg", ESCAPES], b"")],
     "check": [
         (["evil.svg", "--expect", "is square"], b""),
         ([ESCAPES, "--against", "evil.svg", "--sheet", "../sheet.png"], b""),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from datetime import date
 from typing import Any
@@ -23,9 +23,9 @@ from pydantic import TypeAdapter
 from tests.servers.batch_servers import (
     AnthropicBatchServer,
     BatchServer,
-    Fate,
     GeminiBatchServer,
     OpenAIBatchServer,
+    fates,
 )
 from tests.servers.samples import KEY, PICTURE
 from tests.wires.wire_prompts import FULL
@@ -161,19 +161,6 @@ class Bytes:
 
     def write(self, data: bytes | memoryview) -> None:
         self.data += data
-
-
-def fates(*named: Fate) -> Callable[[Any], Fate]:
-    """The fate of each question by its number."""
-
-    def fate(body: Any) -> Fate:
-        text = json.dumps(body)
-        for number, named_fate in enumerate(named):
-            if f"Question {number}" in text:
-                return named_fate
-        return "ok"
-
-    return fate
 
 
 async def test_a_batch_is_uploaded_created_polled_and_read(vendor: Vendor) -> None:

@@ -27,6 +27,7 @@ def test_only_commands_that_exist_are_listed() -> None:
         "render",
         "transform",
         "check",
+        "sheet",
         "inspect",
         "fit",
         "batch",

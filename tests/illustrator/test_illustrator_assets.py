@@ -99,7 +99,7 @@ def test_property_any_words_can_be_searched(words: str) -> None:
 
 def test_names_are_many_sorted_and_plain() -> None:
     names = assets.names()
-    assert len(names) == 2267
+    assert len(names) == 2268
     assert names == sorted(set(names))
     assert [name for name in names if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name)] == []
 
@@ -175,3 +175,15 @@ def test_every_table_names_pictures_and_groups_that_exist() -> None:
 def test_no_word_means_two_pictures() -> None:
     words = [word for listed in SYNONYMS.values() for word in listed.split(", ")]
     assert sorted(words) == sorted(set(words))
+
+
+def test_everyday_words_of_diagrams_find_their_picture() -> None:
+    words = ("lock", "padlock", "key", "river", "database", "server")
+    assert [vocabulary.find_asset(word) for word in words] == [
+        "locked",
+        "locked",
+        "key",
+        "river",
+        "database",
+        "server",
+    ]

@@ -125,28 +125,24 @@ CHANGE: list[tuple[str, dict[str, Any]]] = [
     ("now in landscape", {"prompt": "a red robot", "size": "16:9"}),
     ("same but taller", {"prompt": "a red robot", "size": "9:16"}),
     ("make the picture square", {"prompt": "a red robot", "size": "1:1"}),
-    ("make it bigger", {"prompt": "a red robot", "size": "2048x2048"}),
+    ("make the picture bigger", {"prompt": "a red robot", "size": "2048x2048"}),
     ("resize it to 800 x 600 pixels", {"prompt": "a red robot", "size": "800x600"}),
-    ("make it blue", {"prompt": "a blue robot"}),
-    ("what about a blue one?", {"prompt": "a blue robot"}),
-    ("the robot should be green", {"prompt": "a green robot"}),
-    ("make the sky green", {"prompt": "a red robot with a green sky"}),
-    ("add a hat", {"prompt": "a red robot with a hat"}),
-    ("and now with a hat, please", {"prompt": "a red robot with a hat"}),
-    ("put a dog next to it", {"prompt": "a red robot with a dog"}),
-    ("at night", {"prompt": "a red robot, at night"}),
-    ("replace the robot with a cat", {"prompt": "a cat"}),
-    ("turn it into a cat", {"prompt": "a cat"}),
-    ("make it a watercolour", {"prompt": "a watercolour of a red robot"}),
-    ("make it wider and add a dog", {"prompt": "a red robot with a dog", "size": "16:9"}),
     ("another one", {"prompt": "a red robot", "seed": 1}),
     ("three variations", {"prompt": "a red robot", "seed": 1, "n": 3}),
-    ("make a poster of it", {"prompt": "a poster of a red robot"}),
     ("save it as robot.png", {"prompt": "a red robot", "output_path": "robot.png"}),
     (
         "make it tall and save it as /tmp/tall.png",
         {"prompt": "a red robot", "size": "9:16", "output_path": "/tmp/tall.png"},
     ),
+]
+
+
+EDIT = [
+    *("make it bigger", "bigger", "make it blue", "the robot should be green", "make it night"),
+    *("make the sky green", "add a hat", "remove the robot", "at night", "let it snow"),
+    *("replace the robot with a cat", "turn it into a cat", "two more robots", "another robot"),
+    *("move the robot to the left", "give the robot a hat", "as pixel art", "black and white"),
+    "put a dog next to it",
 ]
 
 
@@ -168,10 +164,35 @@ def test_any_question_is_about_the_last_picture(words: str, arguments: dict[str,
 
 
 @pytest.mark.parametrize(("words", "arguments"), CHANGE)
-def test_what_was_drawn_offline_is_changed_by_drawing_it_again(
-    words: str, arguments: dict[str, Any]
-) -> None:
+def test_another_shape_or_seed_is_drawn_again(words: str, arguments: dict[str, Any]) -> None:
     assert said(words, after=ONE) == ("image_generate", arguments)
+
+
+@pytest.mark.parametrize("words", EDIT)
+def test_what_was_drawn_offline_is_edited(words: str) -> None:
+    assert said(words, after=ONE) == ("image_edit", {"image": ROBOT, "prompt": words})
+
+
+def test_a_shape_and_an_edit_are_one_call() -> None:
+    edit = {"image": ROBOT, "prompt": "add a dog", "size": "16:9"}
+    assert said("make it wider and add a dog", after=ONE) == ("image_edit", edit)
+
+
+def test_an_edited_picture_is_edited_on_and_undone_to_what_it_was() -> None:
+    edited = [
+        user("add a hat"),
+        called("image_edit", "c2", image=ROBOT, prompt="add a hat"),
+        answered("c2", drawn("add a hat", CAT, changes=["hat added"]), CAT),
+    ]
+    assert next_step([*ONE, *edited]) == (
+        "Here it is: /g/cd.png (1024 x 1024, free).\nChanged: hat added."
+    )
+    told = items.message("assistant", items.text_part("Here it is."))
+    for words, prompt in (("remove the hat", "remove the hat"), ("undo that", "undo")):
+        assert said(words, after=[*ONE, *edited, told]) == (
+            "image_edit",
+            {"image": CAT, "prompt": prompt},
+        )
 
 
 def test_the_last_two_pictures_are_compared() -> None:
@@ -194,7 +215,6 @@ def test_wider_and_taller_go_on_from_the_shape_that_is_there() -> None:
     cat = {"prompt": "a blue cat with a hat"}
     assert said("make it wider", after=TWO) == ("image_generate", {**cat, "size": "21:9"})
     assert said("make it taller", after=TWO) == ("image_generate", {**cat, "size": "1:1"})
-    assert said("remove the hat", after=TWO) == ("image_generate", {"prompt": "a blue cat"})
 
 
 def test_drawing_again_keeps_the_seed_and_not_the_file() -> None:
@@ -297,12 +317,13 @@ def test_what_no_rule_knows_is_answered_with_what_to_type(words: str) -> None:
     assert [line.split(":")[0] for line in abilities] == [
         "I can",
         "- draw",
-        "- draw it again, changed",
+        "- draw it again",
         "- chart",
         "- render",
         "- look",
         "- compare",
         "- transform",
+        "- change what I drew",
         "- edit a file, with a service that can",
         "- show again",
         "- find ready-made pictures",

@@ -68,12 +68,11 @@ def test_several_pictures_are_told_one_by_one() -> None:
 
 
 def test_a_picture_that_was_drawn_again_is_told_as_such() -> None:
-    request = user("make it blue")
-    call = called("image_generate", "c2", prompt="a blue robot")
-    output = answered("c2", drawn("a blue robot", CAT), CAT)
+    request = user("make it wider")
+    call = called("image_generate", "c2", prompt="a red robot", size="16:9")
+    output = answered("c2", drawn("a red robot", CAT), CAT)
     assert next_step([*ONE, request, call, output]) == (
-        "I drew it again from its words, changed: /g/cd.png (1024 x 1024, free).\n"
-        'It is now: "a blue robot".'
+        "I drew it again: /g/cd.png (1024 x 1024, free)."
     )
 
 
@@ -152,14 +151,14 @@ def test_a_request_may_have_many_steps() -> None:
     house = drawn("a house", ROBOT)
     look = {"path": "/g/ab.png", "question": "tell me the colours"}
     assert go_on("c1", "image_generate", house, prompt="a house") == ("inspect_image", look)
-    blue = ("image_generate", {"prompt": "a blue house"})
-    assert go_on("c2", "inspect_image", {"text": "Blue."}, **look) == blue
-    told = go_on("c3", "image_generate", drawn("a blue house", CAT), prompt="a blue house")
+    edit = {"image": ROBOT, "prompt": "make it blue"}
+    assert go_on("c2", "inspect_image", {"text": "Blue."}, **look) == ("image_edit", edit)
+    blue = drawn("make it blue", CAT, changes=["house: blue"])
+    told = go_on("c3", "image_edit", blue, **edit)
     assert told == (
         "Here it is: /g/ab.png (1024 x 1024, free).\n\n"
         "Blue.\n\n"
-        "I drew it again from its words, changed: /g/cd.png (1024 x 1024, free).\n"
-        'It is now: "a blue house".\n\n'
+        "Here it is: /g/cd.png (1024 x 1024, free).\nChanged: house: blue.\n\n"
         "It was free. The pictures of this conversation cost $0.00. What I draw and measure "
         f"without a key is free. `limner spend` lists every call.\n\n{IS_A_RULE}"
     )

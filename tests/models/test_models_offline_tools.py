@@ -86,10 +86,7 @@ async def test_draw_look_wider_compare_and_a_change_that_takes_a_service(tmp_pat
         ((wider,), told) = await talk.say("make it wider")
         wide = value_of(wider)
         assert wide["dimensions"] == {"width": 1360, "height": 768}
-        assert told == (
-            f"I drew it again from its words, changed: {wide['path']} (1360 x 768, free).\n"
-            'It is now: "a red robot".'
-        )
+        assert told == f"I drew it again: {wide['path']} (1360 x 768, free)."
 
         ((compared,), told) = await talk.say("compare them")
         images = value_of(compared)["details"]["images"]
@@ -110,10 +107,23 @@ async def test_draw_look_wider_compare_and_a_change_that_takes_a_service(tmp_pat
         assert told.startswith("That did not work: ")
         assert "OPENAI_API_KEY" in told
 
+        for words, changes in (
+            ("draw a house and a tree in a meadow", None),
+            ("remove the tree", ["tree removed"]),
+            ("make it night", ["scene: meadow, night"]),
+            ("add a duck", ["duck added"]),
+            ("two more ducks", ["3 ducks"]),
+            ("bigger", ["duck: bigger"]),
+            ("undo that", ["undone"]),
+        ):
+            ((edited,), told) = await talk.say(words)
+            assert value_of(edited).get("changes") == changes
+        assert "Changed: undone." in told
+
         results, told = await talk.say("draw a green cat, then describe it")
         assert [result.name for result in results] == ["image_generate", "inspect_image"]
         assert [result.ok for result in results] == [True, True]
         assert told.endswith(value_of(results[1])["text"])
 
         call_ids = [item["call_id"] for item in talk.history if item["type"] == "function_call"]
-        assert len(call_ids) == len(set(call_ids)) == 9
+        assert len(call_ids) == len(set(call_ids)) == 16

@@ -51,7 +51,7 @@ def test_a_graph_with_defaults_chains_groups_and_attributes_is_parsed() -> None:
             direction="right",
             title="Build\nplan",
         ),
-        [],
+        ["Ignored: ports."],
     )
 
 
@@ -59,6 +59,14 @@ def test_an_undirected_graph_has_lines_without_heads() -> None:
     diagram, notes = parse_dot("graph { a -- b; { rank=same; a b } }")
     assert diagram.edges == [DiagramEdge(start="a", end="b", arrow="none")]
     assert notes == ["Ignored: rank."]
+
+
+def test_attributes_that_change_the_graph_are_reported_if_they_are_not_drawn() -> None:
+    source = """digraph { layout=neato; fontsize=9; a:n -> b [constraint=false, headlabel="x"];
+        c [xlabel="y", style="filled,invis", peripheries=2]; a -> c [constraint=true] }"""
+    assert parse_dot(source)[1] == [
+        "Ignored: layout, ports, constraint, headlabel, xlabel, style=invis, peripheries."
+    ]
 
 
 @pytest.mark.parametrize(

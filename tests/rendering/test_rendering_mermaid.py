@@ -304,3 +304,23 @@ def test_a_note_stands_beside_its_class_or_state() -> None:
             ),
             [],
         )
+
+
+@pytest.mark.parametrize(
+    ("source", "ignored"),
+    [
+        ("%%{init: {'theme': 'dark'}}%%\nflowchart LR\n a --> b", "init"),
+        ("---\ntitle: T\nconfig:\n  theme: dark\n---\nflowchart LR\n a --> b", "config"),
+        ("sequenceDiagram\n A->>+B: hi\n B-->>-A: ok", "activate"),
+        ("classDiagram\n class A:::big\n A --> B", ":::"),
+        ("stateDiagram-v2\n A:::x --> B:::x : go\n classDef x fill:#f00", ":::, classDef"),
+    ],
+)
+def test_what_is_left_out_is_reported(source: str, ignored: str) -> None:
+    assert parse_mermaid(source)[1] == [f"Ignored: {ignored}."]
+
+
+def test_a_class_of_style_is_not_part_of_the_name_of_a_state() -> None:
+    diagram, _ = parse_mermaid("stateDiagram-v2\n A:::x --> B:::x : go")
+    assert isinstance(diagram, Diagram)
+    assert diagram.edges == [DiagramEdge(start="A", end="B", label="go")]

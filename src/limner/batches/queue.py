@@ -19,6 +19,7 @@ from limner.batches.records import (
     Batch,
     BatchCounts,
     ClaimedRow,
+    RemoteBatch,
     RowOutcome,
     RowResult,
     RowState,
@@ -222,6 +223,11 @@ class BatchQueue(msgspec.Struct, frozen=True, kw_only=True):
         rows = await self.store.read(lambda tx: tx.all("batch_counts", batch_id=batch.id))
         return BatchCounts(**{row["state"]: row["count"] for row in rows})
 
+    async def remote_batches(self, batch: Batch) -> list[RemoteBatch]:
+        """The batches at vendors that have not ended."""
+        rows = await self.store.read(lambda tx: tx.all("remote_batches_of", batch_id=batch.id))
+        return [remote_batch(row) for row in rows]
+
     async def next_in_s(self, batch: Batch) -> float | None:
         """How long until a waiting row may be claimed; None if none waits."""
         row = await self.store.read(lambda tx: tx.one("batch_next_ms", batch_id=batch.id))
@@ -296,6 +302,11 @@ def _claimed(rows: Iterable[Row], *, interrupted: bool) -> list[ClaimedRow]:
         ClaimedRow(**{name: row[name] for name in names}, interrupted=interrupted) for row in rows
     ]
     return sorted(found, key=lambda row: row.number)
+
+
+def remote_batch(row: Row) -> RemoteBatch:
+    """A row of the table of remote batches."""
+    return RemoteBatch(**{name: row[name] for name in RemoteBatch.__struct_fields__})
 
 
 def _batch(row: Row) -> Batch:

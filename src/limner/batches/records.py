@@ -124,11 +124,50 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         return self.done + self.failed
 
 
+class RemoteBatch(msgspec.Struct, frozen=True, kw_only=True):
+    """A batch at a vendor: many requests under one id.
+
+    Attributes:
+        id: the tag that the vendor keeps with it.
+        batch_id: our batch.
+        api: the vendor's batch API.
+        tool: the tool of its rows.
+        provider: who is paid.
+        model: the model that draws or answers.
+        state: ``creating`` until the vendor's id is known, then ``running``.
+        remote_id: the vendor's id.
+        word: the vendor's word for its state, when it was asked last.
+        requests: how many requests it has.
+        done: how many succeeded by then.
+        failed: how many failed by then.
+        created_ms: when it was created.
+    """
+
+    id: str
+    batch_id: str
+    api: str
+    tool: str
+    provider: str
+    model: str
+    state: str
+    remote_id: str | None
+    word: str
+    requests: int
+    done: int
+    failed: int
+    created_ms: int
+
+    def __str__(self) -> str:
+        ended = f"{self.done:,} of {self.requests:,} answered"
+        return f"{self.provider} {self.remote_id or self.id}: {self.word}, {ended}"
+
+
 class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A batch now: its rows, and its money in nano-dollars.
 
     ``unknown_nano`` is the part of ``spent_nano`` that may not have been charged. ``stopped`` says
-    why a run ended before its rows did.
+    why a run ended before its rows did. ``remote`` are the batches at vendors that have not ended,
+    as they were when the vendors were asked last.
     """
 
     batch: Batch
@@ -136,6 +175,7 @@ class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
     spent_nano: int
     unknown_nano: int
     stopped: str | None = None
+    remote: tuple[RemoteBatch, ...] = ()
 
     @property
     def state(self) -> str:
@@ -155,4 +195,5 @@ class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
             "spent_usd": self.spent_nano / NANO_PER_USD,
             "unknown_usd": self.unknown_nano / NANO_PER_USD,
             "stopped": self.stopped,
+            "remote": [msgspec.to_builtins(remote) for remote in self.remote],
         }

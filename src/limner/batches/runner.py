@@ -95,6 +95,7 @@ class BatchRunner(msgspec.Struct, frozen=True, kw_only=True):
             spent_nano=sums.settled_nano + sums.unknown_nano,
             unknown_nano=sums.unknown_nano,
             stopped=stopped,
+            remote=tuple(await self.queue.remote_batches(batch)),
         )
 
 

@@ -348,7 +348,7 @@ def _ratio(line: TextLine) -> str:
 
 
 _ERROR = re.compile(
-    r"\berrors?\b|\bfail(?:ed|ure|s)?\b|\binvalid\b|\bdenied\b|\brefused\b|\bcannot\b|\bcan't\b"
+    r"\berr[o0]rs?\b|\bfail(?:ed|ure|s)?\b|\binvalid\b|\bdenied\b|\brefused\b|\bcannot\b|\bcan't\b"
     r"|\bunable\b|\bnot found\b|\bwarning\b|\bplease enter\b|\bmust\b|\brequired\b|\btoo \w+\b"
     r"|\bexception\b|\bmissing\b|\bfatal\b|\bwrong\b|\bexpired\b|\bincorrect\b|\bERR_",
     re.IGNORECASE,

@@ -46,6 +46,7 @@ _NUMBER = rf"(?P<number>\d[\d,.]*|{'|'.join(_NUMBER_WORDS)})"
 _BY = re.compile(r"\b(\d{1,5})\s*(?:x|\u00d7|by)\s*(\d{1,5})\b")
 _EDGE = re.compile(
     rf"{_NUMBER}\s*(?:px|pixels?)?\s*(?P<edge>wide|high|tall|in width|in height)\b"
+    rf"|(?P<compared>wider|narrower|taller|higher) than\s+(?P<than>\d[\d,]*)"
     rf"|(?P<named>width|height)\D{{0,40}}?(?P<of>\d[\d,]*)"
 )
 _BYTES = re.compile(rf"{_NUMBER}\s*(?P<unit>kb|mb|kib|mib|bytes|kilobytes|megabytes)\b")
@@ -141,14 +142,23 @@ def _blank(asked: Criterion) -> Judgement | None:
     seen = asked.picture.measured
     if _things(asked.text, ("blank", "empty", "colour", "color", "uniform")):
         return None  # a field or a page may be empty, too
-    is_blank = len(seen.colours) == 1 and not seen.texture.sharp and seen.texture.two_colours == 100
-    names = measured.list_colours(seen.colours)
-    return _judged(is_blank != asked.is_negative, f"the colours are {names}")
+    names = f"the colours are {measured.list_colours(seen.colours)}"
+    if len(seen.colours) > 1 or seen.texture.sharp:
+        return _judged(asked.is_negative, names)
+    if asked.picture.no_text_reason is not None:
+        return None  # a small thing may be left out of the colours
+    page = asked.picture.page
+    is_blank = not (page.lines or page.controls or page.shapes or page.panels)
+    return _judged(is_blank != asked.is_negative, names)
 
 
 def _sharp(asked: Criterion) -> Judgement | None:
     found, focus = _SHARP.search(asked.text), asked.picture.measured.texture.focus
-    if found is None or not focus or _things(asked.text, ("sharp", "crisp", "focus")):
+    if (
+        found is None
+        or not focus
+        or _things(asked.text, ("sharp", "crisp", "focus", "blurry", "blurred", "blury"))
+    ):
         return None
     wants_sharp = (found["soft"] is None) != asked.is_negative
     return _judged(
@@ -166,10 +176,11 @@ def _size(asked: Criterion) -> Judgement | None:
         is_so = all(compared(*pair) for pair in zip((seen.width, seen.height), wanted, strict=True))
         return _judged(is_so != _denies(text), evidence)
     if (found := _EDGE.search(text)) is not None:
-        wide = (found["edge"] or found["named"]) in {"wide", "in width", "width"}
-        edge = seen.width if wide else seen.height
-        wanted = _number(found["number"] or found["of"])
-        return _judged(_compare_with(text)(edge, wanted) != _denies(text), evidence)
+        edge = found["edge"] or found["compared"] or found["named"]
+        wide = edge in {"wide", "in width", "width", "wider", "narrower"}
+        length = seen.width if wide else seen.height
+        wanted = _number(found["number"] or found["than"] or found["of"])
+        return _judged(_compare_with(text)(length, wanted) != _denies(text), evidence)
     shapes = [word for word in tokens(text) if word in {"square", "landscape", "portrait"}]
     if shapes and not _things(text, ("square", "landscape", "portrait", "format")):
         found = measured.shape(asked.picture)
@@ -193,7 +204,7 @@ def _colours(asked: Criterion) -> Judgement | None:
     seen = asked.picture.measured
     if not named or asked.phrase is not None:
         return None
-    rest = _things(asked.text, (*COLOUR_WORDS, "colour", "color", "mostly", "mainly"))
+    rest = _things(asked.text, (*COLOUR_WORDS, *_COLOUR_PHRASES))
     if rest == ["background"] and seen.background is not None:
         is_so = matches_word(seen.background.name, " ".join(named)) or any(
             matches_word(seen.background.name, word) for word in named
@@ -207,6 +218,12 @@ def _colours(asked: Criterion) -> Judgement | None:
         is_so = bool(found) and found[0] == seen.colours[0]
     evidence = f"the colours are {measured.list_colours(seen.colours)}"
     return _judged(is_so != asked.is_negative, evidence)
+
+
+_COLOUR_PHRASES = (
+    *("colour", "color", "mostly", "mainly", "contain", "contains", "include", "includes"),
+    *("some", "something"),
+)
 
 
 # --- rules that need the text and the layout ---
@@ -245,13 +262,13 @@ def _about_text(asked: Criterion) -> bool:
             *("text", "texts", "line", "lines", "label", "labels", "word", "words", "letters"),
             *("readable", "legible", "contrast", "wcag", "aa", "aaa", "accessible", "enough"),
             *("good", "sufficient", "high", "cut", "off", "truncated", "clipped", "cropped"),
-            *("all", "has", "every", "meets"),
+            *("all", "has", "every", "meets", "some", "any"),
         ),
     )
 
 
 def _state(asked: Criterion) -> Judgement | None:
-    if not appearance.STATE.search(asked.plain):
+    if not appearance.STATE.search(asked.text):
         return None
     question = "is " + re.sub(r"\b(?:is|are)\b\s*", "", asked.plain, count=1)
     # Its pattern wants the verb before the state.
@@ -313,11 +330,14 @@ def _text(asked: Criterion) -> Judgement | None:
     """A text in quotes, or after "says"."""
     phrase = asked.phrase
     if phrase is None:
-        said = _SAYS.search(asked.original)
-        phrase = None if said is None else said["words"]
-    elif _things(asked.text, _TEXT_WORDS):
+        if (said := _SAYS.search(asked.original)) is None:
+            return None
+        # What is said may have a "not" of its own.
+        before = asked.original[: said.start()].lower()
+        return _says(msgspec.structs.replace(asked, text=before), said["words"])
+    if _things(asked.text, _TEXT_WORDS):
         return None
-    return None if phrase is None else _says(asked, phrase)
+    return _says(asked, phrase)
 
 
 _TEXT_WORDS = (
@@ -375,7 +395,7 @@ def _shown(asked: Criterion) -> Judgement | None:
 Rule = Callable[[Criterion], Judgement | None]
 MEASURED: Sequence[Rule] = (_blank, _sharp, _file_size, _size, _colours)
 READ: Sequence[Rule] = (
-    *(_cut_off, _readable, _text, _state, _colour_of_thing, _count, _value, _shown),
+    *(_cut_off, _readable, _state, _colour_of_thing, _text, _count, _value, _shown),
 )
 
 

@@ -14,7 +14,7 @@ from limner.illustrator.assets import AssetInfo
 from limner.illustrator.attachments import Part
 from limner.illustrator.backdrop import draw_backdrop, draw_foreground, find_frame
 from limner.illustrator.groups import group
-from limner.illustrator.layout import Layout, keep_places, spots_of
+from limner.illustrator.layout import KeptRoom, Layout, keep_places, spots_of
 from limner.illustrator.palette import recolour, recolour_part
 from limner.illustrator.parsed_prompt import ParsedPrompt, Relation, Subject
 from limner.illustrator.placement import Placed, place
@@ -51,29 +51,45 @@ def compose(
     """
     things = _with_sign(parsed)
     infos = [assets.info(thing.asset) for thing in things]
-    scene = complete = complete_scene(parsed.scene, things)
+    # An edit may leave a picture without a place, and has removed a table on purpose.
+    is_plain = kept is not None and not parsed.scene.places
+    scene = complete = parsed.scene if is_plain else complete_scene(parsed.scene, things)
     if parsed.style in styles.INKS:
         scene = replace(scene, paper=styles.INKS[parsed.style][1], places=())
     if scene.has(*INDOORS):
         # The wall has a window.
         things = _without(things, "window")
-    things = _with_table(things, scene)
+    things = _with_table(things, scene, may_add=kept is None)
     canvas = Canvas(width=width, height=height, random=random)
     dry = any(not figures.flies(info) and not figures.swims(info) for info in infos)
     dry = dry or (kept is not None and kept.dry)
     frame = find_frame(scene, height=height, standing=dry)
     # Its own numbers, so that the backdrop stays the same if there are other things in it.
     arranging = Random(random.random())  # noqa: S311 - arranges pictures
-    placed = place(group(things), frame, width=width, height=height, random=arranging)
+    groups = group(things)
+    placed = place(groups, frame, width=width, height=height, random=arranging)
     if kept is not None:
-        placed = keep_places(placed, kept, frame, width=width, height=height)
+        placed = keep_places(placed, groups, kept, frame, width=width, height=height)
+    layout = Layout(
+        things=tuple(things),
+        scene=complete,
+        dry=dry,
+        spots=spots_of(placed, width, height),
+        room=kept and kept.room,
+        focus=kept.focus if kept is not None else 0,
+    )
+    if layout.room is None and scene.has(*INDOORS):
+        furnished = len(placed) > _ROOMY or any(map(_is_furniture, things))
+        boxes = tuple(one.fraction_of(width, height) for one in placed)
+        layout = replace(layout, room=KeptRoom(furnished=furnished, taken=boxes))
+    room = layout.room or KeptRoom()
     draw_backdrop(
         canvas,
         scene,
         orb=_has_orb(scene, infos),
         standing=dry,
-        taken=[one.box for one in placed],
-        furnished=len(placed) > _ROOMY or any(map(_is_furniture, things)),
+        taken=[(a * width, b * height, c * width, d * height) for a, b, c, d in room.taken],
+        furnished=room.furnished,
     )
     drawings: dict[str, Asset] = {}
     for one in sorted(placed, key=lambda one: (one.grounded, one.y)):
@@ -84,9 +100,6 @@ def compose(
     # The night is dark enough.
     gloomy_night = parsed.style == "gloomy" and scene.hour == "night"
     _apply_style(canvas, drawings, "" if gloomy_night else parsed.style)
-    layout = Layout(
-        things=tuple(things), scene=complete, dry=dry, spots=spots_of(placed, width, height)
-    )
     return Composition(canvas.document(), scene, layout, drawings)
 
 
@@ -144,7 +157,7 @@ def _without(things: list[Subject], name: str) -> list[Subject]:
     ]
 
 
-def _with_table(things: list[Subject], scene: Scene) -> list[Subject]:
+def _with_table(things: list[Subject], scene: Scene, *, may_add: bool) -> list[Subject]:
     """Put small things on a table if the scene is indoors."""
     loose = [
         place
@@ -156,6 +169,8 @@ def _with_table(things: list[Subject], scene: Scene) -> list[Subject]:
     ]
     tables = [place for place, thing in enumerate(things) if thing.asset in _TABLES]
     if not loose or not scene.has(*INDOORS) or any(things[table].relation for table in tables):
+        return things
+    if not (tables or may_add):
         return things
     table = tables[0] if tables else len(things)
     tied = [
@@ -204,10 +219,26 @@ def _draw(
         middle = placed.x + (left + right) / 2 * placed.scale
         shadow = canvas.glow("#000000", "#000000", opacities=(0.38, 0))
         canvas.ellipse(middle, placed.y + bottom * placed.scale, half * 1.08, half * 0.16, shadow)
+    _extend_bridge(canvas, placed, drawings)
     for part in placed.parts():
         _draw_part(canvas, part, drawings)
         if part.info.name == SIGN and texts:
             _draw_lettering(canvas, part, texts)
+
+
+def _extend_bridge(canvas: Canvas, placed: Placed, drawings: dict[str, Asset]) -> None:
+    """Let a bridge reach both sides of the picture."""
+    bridge = next((part for part in placed.parts() if part.info.name == "stone-bridge"), None)
+    if bridge is None or placed.group.parts[0].info.name != "stone-bridge":
+        return
+    # Neighbours overlap a little, so that no gap shows.
+    step = bridge.width * 0.98
+    for nth in range(1, int(canvas.width / step) + 1):
+        for side in (-nth, nth):
+            moved = replace(bridge, left=bridge.left + side * step)
+            left, _, right, _ = moved.drawn
+            if right > 0 and left < canvas.width:
+                _draw_part(canvas, moved, drawings)
 
 
 def _draw_foam(canvas: Canvas, placed: Placed) -> None:

@@ -20,7 +20,6 @@ from limner.illustrator.backdrop import draw_backdrop, draw_foreground
 from limner.illustrator.compose import complete_scene, compose, used_assets
 from limner.illustrator.grammar import named_genres
 from limner.illustrator.layout import KeptDrawing
-from limner.illustrator.other_backdrops import draw_plain_paper
 from limner.illustrator.parsed_prompt import STATES, ParsedPrompt
 from limner.illustrator.prompt_parser import parse_prompt
 from limner.illustrator.scenes import HOURS, PLACES, Scene
@@ -198,6 +197,20 @@ def draw_parsed(
     )
 
 
+def redraw(kept: KeptDrawing, words: str, *, width: int, height: int) -> Illustration:
+    """Draw a kept drawing again, changed by words; everything else stays as it was.
+
+    Raises:
+        InputInvalid: the words name something that is not in the picture, or no known change.
+    """
+    from limner.illustrator.scene_edits import edit_drawing  # noqa: PLC0415 - loaded on first use
+
+    edited = edit_drawing(kept, words)
+    drawn = draw_parsed(edited.parsed, edited.kept, width=width, height=height)
+    facts = {**drawn.facts, "changes": list(edited.changes)}
+    return replace(drawn, facts=facts)
+
+
 def _from_genre(prompt: str, width: int, height: int, lay_out: LayOut) -> Illustration | None:
     """A prompt that names a genre, as a chart, drawn as a document of ``rendering``."""
     if not any(named_genres(prompt)):
@@ -208,8 +221,9 @@ def _from_genre(prompt: str, width: int, height: int, lay_out: LayOut) -> Illust
     genre = find_genre(prompt, width=width, height=height)
     if genre is None:
         return None
-    svg, notes = genre.document, ()
+    svg, notes, source = genre.document, (), ""
     if not isinstance(svg, str):
+        source = msgspec.json.encode(svg).decode()
         drawn = lay_out(svg, (width, height), genre.largest_text)
         svg, notes = drawn.svg, drawn.notes
     names = sorted(mentioned_assets(svg))
@@ -219,12 +233,13 @@ def _from_genre(prompt: str, width: int, height: int, lay_out: LayOut) -> Illust
         svg=svg,
         assets={name: assets.get(name) for name in names},
         facts={**facts, "genre": genre.name},
-        kept=KeptDrawing(prompt=prompt),
+        kept=KeptDrawing(prompt=prompt, source=source),
     )
 
 
 def _card(prompt: str, parsed: ParsedPrompt, width: int, height: int) -> Illustration:
     """A prompt of which nothing is known, as a card that says so."""
+    from limner.illustrator.other_backdrops import draw_plain_paper  # noqa: PLC0415 - on first use
     from limner.rendering.text import wrap  # noqa: PLC0415 - loaded on first use
 
     canvas = Canvas(width, height)

@@ -10,18 +10,22 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
+from limner.illustrator import assets
 from limner.illustrator.backdrop import BackdropFrame
+from limner.illustrator.grammar import MAX_COUNT
+from limner.illustrator.groups import Group
 from limner.illustrator.parsed_prompt import Subject
-from limner.illustrator.placement import Placed
-from limner.illustrator.scenes import Scene
+from limner.illustrator.placement import Box, Placed
+from limner.illustrator.scenes import HOURS, PLACES, WEATHERS, Scene
 
-Box = tuple[float, float, float, float]
 Fraction = Annotated[float, Meta(ge=-4, le=4)]
+Wish = tuple[float | None, float | None]
 
 _COLUMNS, _ROWS = 25, 3
-_CROWDED = 0.3
-_SHRINK, _MAX_SHRINKS = 0.82, 4
+_CROWDED = 0.35
+_SHRINK, _MAX_SHRINKS = 0.85, 2
 _MARGIN = 0.02
+_MAX_THINGS = 24
 
 
 class Spot(msgspec.Struct, frozen=True, array_like=True):
@@ -37,33 +41,77 @@ class Spot(msgspec.Struct, frozen=True, array_like=True):
     wet: bool = False
 
 
+class KeptRoom(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What decided where a room has its window and furniture: the boxes of the first things."""
+
+    furnished: bool = False
+    taken: tuple[tuple[Fraction, Fraction, Fraction, Fraction], ...] = ()
+
+
 class Layout(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The things of a drawing, its scene with nothing left open, and where everything is.
 
     ``dry`` if the backdrop has ground to stand on. ``wishes`` are the places that the next drawing
-    gives to things: the middle of the thing in parts of the canvas, None for any.
+    gives to things: the middle of the thing in parts of the canvas, None for any. ``focus`` is the
+    thing that the last edit named: "it" in the next one.
     """
 
     things: tuple[Subject, ...]
     scene: Scene
     dry: bool = False
     spots: tuple[Spot, ...] = ()
-    wishes: Mapping[int, tuple[float | None, float | None]] = msgspec.field(
-        default_factory=dict[int, tuple[float | None, float | None]]
-    )
+    room: KeptRoom | None = None
+    wishes: Mapping[int, Wish] | None = None
+    focus: int = 0
 
 
 class KeptDrawing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is kept with a picture: enough to draw it again, the same or changed.
 
-    Without a layout it is a page, such as a chart or a card, that follows from the prompt alone.
+    Without a layout it is a page, such as a chart or a card; ``source`` is the document that it
+    was drawn from.
     """
 
     prompt: str
+    source: str = ""
     seed: int | None = None
     layout: Layout | None = None
     texts: tuple[str, ...] = ()
     style: str = ""
+
+
+def decode_kept(data: bytes) -> KeptDrawing | None:
+    """Decode what was kept with a picture; None if it is not what limner writes.
+
+    It may come from a file of another author.
+    """
+    try:
+        kept = msgspec.json.decode(data, type=KeptDrawing)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    layout = kept.layout
+    return kept if layout is None or _is_sound(layout) else None
+
+
+def _is_sound(layout: Layout) -> bool:
+    """Whether a layout can be drawn: known pictures, and relations without a circle."""
+    things, names = layout.things, assets.names()
+    if len(things) > _MAX_THINGS or not set(layout.scene.places) <= {*PLACES}:
+        return False
+    if layout.scene.hour not in HOURS or not layout.scene.weather <= {*WEATHERS}:
+        return False
+    for at, thing in enumerate(things):
+        if thing.asset not in names or not 1 <= thing.count <= MAX_COUNT:
+            return False
+        step: int | None = at
+        for _ in things:
+            relation = None if step is None else things[step].relation
+            step = None if relation is None else relation.to
+            if step is not None and not 0 <= step < len(things):
+                return False
+        if step is not None:
+            return False
+    return True
 
 
 def spots_of(placed: Sequence[Placed], width: int, height: int) -> tuple[Spot, ...]:
@@ -86,23 +134,34 @@ def spots_of(placed: Sequence[Placed], width: int, height: int) -> tuple[Spot, .
 
 
 def keep_places(
-    placed: Sequence[Placed], kept: Layout, frame: BackdropFrame, *, width: int, height: int
+    placed: Sequence[Placed],
+    groups: Sequence[Group],
+    kept: Layout,
+    frame: BackdropFrame,
+    *,
+    width: int,
+    height: int,
 ) -> list[Placed]:
-    """Put the groups that have a spot back there, and the others where they cover the least."""
+    """Put the groups that have a spot back there, and the others where they cover the least.
+
+    ``groups`` are the same groups, before any of them was mirrored.
+    """
+    unturned = {(one.thing, one.nth): one for one in groups}
     spots = {(spot.thing, spot.nth): spot for spot in kept.spots}
-    room = _Room(width=width, height=height, ground=frame.ground)
+    room = _Room(width=width, height=height, frame=frame)
     done, new = list[Placed](), list[Placed]()
     for one in placed:
-        spot = spots.get((one.group.thing, one.group.nth))
-        if spot is None:
-            new.append(one)
+        name = one.group.thing, one.group.nth
+        if name in spots:
+            done.append(room.put_back(unturned[name], spots[name]))
         else:
-            done.append(room.put_back(one, spot))
+            new.append(one)
     zoom = median(one.scale for one in done) if done else None
     for one in new:
-        alike = [other for other in done if other.group.thing == one.group.thing]
-        done.append(room.find_place(one, done, zoom=alike[0].scale if alike else zoom))
-    return room.grant(done, kept.wishes)
+        alike = [other.scale for other in done if other.group.thing == one.group.thing]
+        most = _MAX_SHRINKS if not alike else 0
+        done.append(room.find_place(one, done, zoom=alike[0] if alike else zoom, shrinks=most))
+    return room.grant(done, kept.wishes or {})
 
 
 class _Room(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,14 +169,11 @@ class _Room(msgspec.Struct, frozen=True, kw_only=True):
 
     width: int
     height: int
-    ground: tuple[float, float]
+    frame: BackdropFrame
 
-    def put_back(self, one: Placed, spot: Spot) -> Placed:
-        group = one.group
-        if group.is_mirrored != spot.is_mirrored:
-            group = replace(group.mirrored(), is_mirrored=spot.is_mirrored)
+    def put_back(self, group: Group, spot: Spot) -> Placed:
         return Placed(
-            group,
+            group.mirrored() if spot.is_mirrored else group,
             spot.zoom * min(self.width, self.height),
             spot.x * self.width,
             spot.y * self.height,
@@ -125,35 +181,40 @@ class _Room(msgspec.Struct, frozen=True, kw_only=True):
             wet=spot.wet,
         )
 
-    def find_place(self, one: Placed, others: Sequence[Placed], *, zoom: float | None) -> Placed:
+    def find_place(
+        self, one: Placed, others: Sequence[Placed], *, zoom: float | None, shrinks: int
+    ) -> Placed:
         """The place that covers the least of the others; smaller if there is no room."""
-        boxes = [_box(other) for other in others]
+        boxes = [other.box for other in others]
         best = one = one if zoom is None else replace(one, scale=zoom)
-        for _ in range(_MAX_SHRINKS):
+        for _ in range(shrinks + 1):
             choices = [self._inside(choice) for choice in self._choices(one)]
             best = min(choices, key=lambda choice: _covered(choice, boxes, near=one.x))
-            if _covered(best, boxes, near=best.x) <= _CROWDED * _area(_box(best)):
+            if _covered(best, boxes, near=best.x) <= _CROWDED * _area(best.box):
                 break
             one = replace(one, scale=one.scale * _SHRINK)
         return best
 
     def _choices(self, one: Placed) -> Iterable[Placed]:
-        rows = 1 if one.grounded or one.wet else _ROWS
-        for row in range(rows):
-            y = one.y + (self.ground[0] - one.y) * 0.5 * row / max(rows - 1, 1)
+        if one.grounded:
+            top, bottom = self.frame.ground
+        elif one.wet and self.frame.water is not None:
+            top, bottom = self.frame.water
+        else:
+            top, bottom = one.y, one.y + (self.frame.ground[0] - one.y) * 0.5
+        for row in range(_ROWS):
+            y = one.y if row == 0 else top + (bottom - top) * (0.15, 0.9)[row - 1]
             for column in range(_COLUMNS):
                 yield replace(one, x=self.width * (column + 0.5) / _COLUMNS, y=y)
 
     def _inside(self, one: Placed) -> Placed:
         """Moved so far that all of it is on the canvas, if it fits."""
-        left, top, right, bottom = _box(one)
+        left, top, right, bottom = one.box
         across = _shift(left, right, self.width)
         down = _shift(top, bottom, self.height)
         return replace(one, x=one.x + across, y=one.y + down)
 
-    def grant(
-        self, placed: Sequence[Placed], wishes: Mapping[int, tuple[float | None, float | None]]
-    ) -> list[Placed]:
+    def grant(self, placed: Sequence[Placed], wishes: Mapping[int, Wish]) -> list[Placed]:
         """Move the things with a wish; several copies keep their distances."""
         moved = list[Placed]()
         for one in placed:
@@ -161,7 +222,7 @@ class _Room(msgspec.Struct, frozen=True, kw_only=True):
                 moved.append(one)
                 continue
             across, down = wishes[one.group.thing]
-            copies = [_box(other) for other in placed if other.group.thing == one.group.thing]
+            copies = [other.box for other in placed if other.group.thing == one.group.thing]
             x = sum((box[0] + box[2]) / 2 for box in copies) / len(copies)
             y = sum((box[1] + box[3]) / 2 for box in copies) / len(copies)
             shifted = replace(
@@ -171,19 +232,9 @@ class _Room(msgspec.Struct, frozen=True, kw_only=True):
             )
             inside = self._inside(shifted)
             # A thing that was lifted from the ground casts no shadow there.
-            grounded = one.grounded and inside.y >= self.ground[0] - 0.05 * self.height
+            grounded = one.grounded and inside.y >= self.frame.ground[0] - 0.05 * self.height
             moved.append(replace(inside, grounded=grounded))
         return moved
-
-
-def _box(one: Placed) -> Box:
-    left, top, right, bottom = one.group.bounds
-    return (
-        one.x + left * one.scale,
-        one.y + top * one.scale,
-        one.x + right * one.scale,
-        one.y + bottom * one.scale,
-    )
 
 
 def _area(box: Box) -> float:
@@ -192,7 +243,7 @@ def _area(box: Box) -> float:
 
 def _covered(one: Placed, boxes: Sequence[Box], *, near: float) -> float:
     """The area that a group shares with others; of equal choices, the nearest wins."""
-    box = _box(one)
+    box = one.box
     shared = sum(
         _area(
             (

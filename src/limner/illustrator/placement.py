@@ -65,6 +65,11 @@ class Placed(msgspec.Struct, frozen=True):
             self.y + bottom * self.scale,
         )
 
+    def fraction_of(self, width: int, height: int) -> Box:
+        """Its box in parts of the canvas."""
+        left, top, right, bottom = self.box
+        return left / width, top / height, right / width, bottom / height
+
 
 def place(
     groups: Sequence[Group], frame: BackdropFrame, *, width: int, height: int, random: Random

@@ -23,8 +23,8 @@ MISLEADING = word_set(
     mate memo metro milky-way minus moon-viewing-ceremony motorway mount-fuji mountain
     mountain-cableway mountain-railway multiply national-park night-with-stars om ophiuchus
     orange-circle package panda passport-control person pick pisces plus polar-bear prohibited
-    raccoon railway-track record-button registered restroom ring-buoy robot sagittarius scorpio
-    seat selfie shooting-star snow-capped-mountain sparkle sparkler sparkles station sunrise
+    raccoon railway-track record-button registered restroom ring-buoy river robot sagittarius
+    scorpio seat selfie shooting-star snow-capped-mountain sparkle sparkler sparkles station sunrise
     sunrise-over-mountains sunset suspension-railway taurus tooth unlocked virgo warning
     water-closet water-wave wavy-dash wedding white-flower wireless wolf woman zzz
     """

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
@@ -58,6 +58,16 @@ class PaymentTerms(msgspec.Struct, frozen=True, kw_only=True):
 
     key: str
     admit: Callable[[Transaction, Reservation], None]
+
+
+class Purchase(msgspec.Struct, frozen=True, kw_only=True):
+    """One of many calls that are reserved together."""
+
+    quote_nano: int
+    tool: str
+    provider: str
+    model: str
+    terms: PaymentTerms
 
 
 def new_job_id() -> str:
@@ -165,6 +175,37 @@ class Money:
         call = {"session_id": session_id, "tool": tool, "provider": provider, "model": model}
         caps = Caps() if over_caps else self._caps.with_session(session_cap_nano)
         return await self._reserve_when_free(work, wait_s=wait_s)
+
+    async def reserve_many(
+        self, purchases: Sequence[Purchase], *, session_id: str, session_cap_nano: int
+    ) -> tuple[list[Reservation], BudgetExceeded | None]:
+        """Reserve calls in one transaction, in this order, until a cap refuses one.
+
+        Returns the reservations, and the refusal if there was one.
+
+        Raises:
+            UserError: one is paid for already (ALREADY_PAID); then none is reserved.
+        """
+        caps = self._caps.with_session(session_cap_nano)
+
+        def work(tx: Transaction) -> tuple[list[Reservation], BudgetExceeded | None]:
+            reserved: list[Reservation] = []
+            for one in purchases:
+                call = {"tool": one.tool, "provider": one.provider, "model": one.model}
+                call["session_id"] = session_id
+                try:
+                    done = self._reserve(tx, one.quote_nano, call=call, caps=caps, terms=one.terms)
+                except BudgetExceeded as refusal:
+                    return reserved, refusal
+                reserved.append(done)
+            return reserved, None
+
+        await self._conclude_dead_if_due()
+        return await self._store.write(work)
+
+    def write_sent(self, tx: Transaction, reservation: Reservation) -> None:
+        """Count a request as sent, in a transaction of the caller, who journals it there."""
+        _move(tx, reservation.ledger_id, to="sent", now_ms=self._now_ms())
 
     async def _reserve_when_free(
         self, work: Callable[[Transaction], Reservation], *, wait_s: float

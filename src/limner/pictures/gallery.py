@@ -75,16 +75,17 @@ class Gallery(msgspec.Struct, frozen=True, kw_only=True):
     ) -> GalleryPage:
         """The pictures before a place in the list, after leaving out the first ``skip``."""
         query, words = _query(wanted)
-        place = {"limit": min(limit, MAX_PAGE) + 1, "skip": skip, "before": before or _NEWEST}
+        limit = min(limit, MAX_PAGE)
 
         def read(tx: Transaction) -> GalleryPage:
-            filters = {**msgspec.structs.asdict(wanted), "words": words}
+            total, place = _place(tx, query, before=before or _NEWEST, skip=skip)
+            filters = {**msgspec.structs.asdict(wanted), "words": words, "limit": limit + 1}
             ids = [row["id"] for row in tx.all(query, **filters, **place)]
-            shown = ids[: place["limit"] - 1]
+            shown = ids[:limit]
             return GalleryPage(
                 pictures=tuple(map(_picture, tx.all("gallery_page", ids=json.dumps(shown)))),
                 next_id=shown[-1] if len(ids) > len(shown) else None,
-                total=_total(tx),
+                total=total,
             )
 
         return await self.store.read(read)
@@ -104,12 +105,20 @@ def _query(wanted: GalleryFilter) -> tuple[str, str]:
     for name, field in (("session", "session_id"), ("day", "day"), ("model", "model")):
         if getattr(wanted, field):
             return f"gallery_by_{name}", ""
-    return ("gallery_by_provider" if wanted.provider else "gallery_by_id"), ""
+    if wanted.provider:
+        return "gallery_by_provider", ""
+    return ("gallery_by_cost" if wanted.cost_nano else "gallery_by_id"), ""
 
 
-def _total(tx: Transaction) -> int:
-    row = tx.one("gallery_count")
-    return 0 if row is None else row["total"]
+def _place(tx: Transaction, query: str, *, before: int, skip: int) -> tuple[int, dict[str, int]]:
+    """How many pictures there are, and where in the list to start reading."""
+    span = tx.one("gallery_span")
+    assert span is not None, "the query has no condition"
+    total, newest = span["total"], span["newest"]
+    # Without gaps in the ids a jump needs no walk over what is left out.
+    if query == "gallery_by_id" and skip and newest - span["oldest"] + 1 == total:
+        return total, {"before": max(min(before, newest + 1) - skip, 0), "skip": 0}
+    return total, {"before": before, "skip": skip}
 
 
 def _picture(row: Row) -> GalleryPicture:

@@ -7,7 +7,7 @@ retry a paid request.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -21,7 +21,9 @@ from limner.net.redaction import drop_userinfo
 from limner.net.service import DEFAULT_TIMEOUT_S, Service
 from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob
-from limner.wires.base import ModelRequest
+
+if TYPE_CHECKING:
+    from limner.wires.base import ModelRequest
 
 # A program on the user's own GPU costs nothing, but a picture requested twice is drawn twice.
 MAY_STILL_DRAW = "it may be drawing all the same, and was not asked again"

@@ -31,6 +31,11 @@ _HEADS: Mapping[str, Any] = {
     **dict.fromkeys(("diamond", "odiamond", "ediamond"), "diamond"),
 }
 _DIRECTIONS: Mapping[str, Any] = {"LR": "right", "RL": "left", "TB": "down", "BT": "up"}
+# Attributes that would change what a graph says or how it is arranged. Fonts and widths of lines
+# are not among them.
+_REPORTED = frozenset(
+    ("headlabel", "taillabel", "xlabel", "image", "layout", "lhead", "ltail", "ordering")
+) | frozenset(("peripheries", "pos", "URL", "href"))
 _BRACKET = re.compile("[<>]")
 _HTML_BREAK = re.compile(r"<(?:br\b[^<>]*|/tr\s*)>", re.IGNORECASE)
 _HTML_CELL = re.compile(r"</td\s*>", re.IGNORECASE)
@@ -203,6 +208,7 @@ class _Parser:
             key = self._name("")
             self.place += 1
             graph[key] = self._name("Write key=value.")
+            self._notice(key, graph[key])
             return
         ends = [self._end(defaults, depth)]
         while self._skip("->") or self._skip("--"):
@@ -245,6 +251,7 @@ class _Parser:
         name = self._name(_EXAMPLE)
         while self._skip(":"):
             self._name("Write a port after the colon, or nothing.")
+            self.ignored["ports"] = None
         if name not in self.nodes:
             self.nodes[name] = dict(defaults["node"])
             if len(self.nodes) > MAX_NODES:
@@ -259,10 +266,17 @@ class _Parser:
             while not self._skip("]"):
                 key = self._name(hint)
                 found[key] = self._name(hint) if self._skip("=") else "true"
+                self._notice(key, found[key])
                 if not self._skip(","):
                     self._skip(";")
             if not self._skip("["):
                 return found
+
+    def _notice(self, key: str, value: str) -> None:
+        """Note an attribute that has an effect in Graphviz and none here."""
+        hides = key == "style" and "invis" in value
+        if key in _REPORTED or hides or (key, value.lower()) == ("constraint", "false"):
+            self.ignored["style=invis" if hides else key] = None
 
     def _diagram(self) -> Diagram:
         return check_element(

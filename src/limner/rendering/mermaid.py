@@ -112,7 +112,10 @@ class _Sequence:
         head, _, text = line.partition(":")
         found = _ARROWS.search(head)
         start = head[: found.start()].strip() if found else ""
-        end = head[found.end() :].strip().lstrip("+-").strip() if found else ""
+        end = head[found.end() :].strip() if found else ""
+        if end.startswith(("+", "-")):
+            self.lines.ignored["activate"] = None
+            end = end.lstrip("+-").strip()
         if not found or not start or not end:
             self.lines.refuse("this is not a message", _MESSAGE_HINT)
         self._add(

@@ -21,6 +21,7 @@ _DIRECTIONS: dict[str, Any] = {
 }
 _FILL = re.compile(r"(?:^|[\s,])fill\s*:\s*([#\w]+)")
 _IGNORED = ("linkStyle", "click", "accTitle:", "accDescr:")
+_CLASS_SUFFIX = re.compile(r":::[\w-]*")
 _SPLIT = re.compile(r'#\w{1,10};|;|"[^"]*"')
 _MAX_DEPTH, _MAX_ROWS = 20, 60
 _BLANKS = re.compile(r"\s*")
@@ -309,7 +310,7 @@ def _open_class(graph: GraphBuilder, rest: str, lines: MermaidSource) -> str:
     """Add a class; returns its name if its members follow on the next lines."""
     head, brace, members = rest.partition("{")
     title, _, label = head.partition("[")
-    name = _class_name(title.partition(":::")[0])
+    name = _class_name(_without_class(title, lines))
     if not name:
         lines.refuse("the class has no name", _CLASS_HINT)
     graph.add_node(name, **({"label": plain_text(label.strip().rstrip("]"))} if label else {}))
@@ -388,8 +389,8 @@ def parse_states(lines: MermaidSource) -> Diagram:
             _add_note(graph, *_state_note(rest, lines))
         elif word == "direction":
             graph.direction = _DIRECTIONS.get(rest.strip().upper(), "down")
-        elif word in _IGNORED or line == "--":
-            lines.ignored[word] = None
+        elif word in (*_IGNORED, "classDef", "class", "style") or line == "--":
+            lines.ignored[word.rstrip(":")] = None
         elif line == "}":
             if not graph.open_groups:
                 lines.refuse("there is no state to end", "Remove this line.")
@@ -413,6 +414,14 @@ def _declare_state(graph: GraphBuilder, rest: str, lines: MermaidSource) -> None
         graph.add_node(name, label="" if kind else plain_text(label or name), shape=shape)
 
 
+def _without_class(text: str, lines: MermaidSource) -> str:
+    """A name without the class of style after it, as in ``Idle:::calm``."""
+    found = _CLASS_SUFFIX.sub("", text)
+    if found != text:
+        lines.ignored[":::"] = None
+    return found
+
+
 def _state_line(graph: GraphBuilder, line: str, lines: MermaidSource) -> None:
     start, arrow, after = line.partition("-->")
     if not arrow:
@@ -422,8 +431,8 @@ def _state_line(graph: GraphBuilder, line: str, lines: MermaidSource) -> None:
         fields = {"label": plain_text(label)} if colon else {}
         graph.add_node(name.strip(), shape="round", **fields)
         return
-    end, _, label = after.partition(":")
-    names = [start.strip(), end.strip()]
+    end, _, label = _without_class(after, lines).partition(":")
+    names = [_without_class(start, lines).strip(), end.strip()]
     if not all(names):
         lines.refuse("a state is missing", _STATE_HINT)
     for place, name in enumerate(names):

@@ -35,11 +35,15 @@ class MermaidSource:
                     break
                 if line.startswith("title:"):
                     self.title = plain_text(line[6:])
+                elif not self.indent:
+                    self.ignored[line.partition(":")[0]] = None
             self.header = next(iter(self), "")
 
     def __iter__(self) -> Iterator[str]:
         for number, line in self._rest:
             text = line.strip()
+            if text.startswith("%%{"):
+                self.ignored["init"] = None
             if text and not text.startswith("%%"):
                 self.number, self.line = number, text
                 self.indent = len(line) - len(line.lstrip())

@@ -118,7 +118,7 @@ class BatchCalls(msgspec.Struct, frozen=True, kw_only=True):
     async def run(self, batch: Batch, row: ClaimedRow, terms: PaymentTerms) -> RowOutcome:
         """Run the call of a row once."""
         call = ToolCall(name=row.tool, arguments=msgspec.json.decode(row.arguments))
-        result = await self.registry.execute(call, self._context(batch, terms))
+        result = await self.registry.execute(call, self.context_of(batch, terms))
         pictures = [part.handle for part in result.content if isinstance(part, Picture)]
         return RowOutcome(
             result=result.value if result.ok else None,
@@ -170,7 +170,14 @@ class BatchCalls(msgspec.Struct, frozen=True, kw_only=True):
         value = as_value(PictureSet(images=(drawn,)))
         return RowOutcome(result=msgspec.json.encode(value).decode(), picture=drawn.image.handle)
 
-    def _context(self, batch: Batch, terms: PaymentTerms) -> ToolContext:
+    def arguments_of(self, tool: str, arguments: Mapping[str, object]) -> object:
+        """The arguments of a tool as its Struct; None if it has none."""
+        found = self.registry.get(tool)
+        struct = None if found is None else found.arguments
+        return None if struct is None else msgspec.convert(arguments, struct)
+
+    def context_of(self, batch: Batch, terms: PaymentTerms) -> ToolContext:
+        """The caller of a row, who pays from the budget of the batch."""
         caller = msgspec.json.decode(batch.caller, type=RowCaller)
         return replace(
             caller.context(self.reach()),

@@ -8,17 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
+from limner.batches.cheap_lane import NO_CHEAP_LANE, CheapLane
 from limner.batches.export import export_rows, format_of
 from limner.batches.manifest import ManifestRow, digest_of, read_rows, rows_of
 from limner.batches.queue import BatchQueue
 from limner.batches.rates import parse_rates
 from limner.batches.records import Batch, BatchStatus, RowResult
 from limner.batches.runner import BatchRunner
-from limner.dollars import usd_to_nano
+from limner.dollars import format_usd, usd_to_nano
 from limner.errors import (
     NANO_PER_USD,
     BudgetExceeded,
@@ -30,6 +31,7 @@ from limner.errors import (
 from limner.tools.base import ApprovalPolicy, ToolContext
 from limner.tools.batch_calls import BatchCalls, RowCaller
 from limner.tools.consent import approve_spending
+from limner.tools.lane_calls import RemoteRowCalls
 
 QUOTED_AT_ONCE = 8
 ANSWER_WITHIN_S = 10.0
@@ -37,6 +39,7 @@ SHOWN_RESULTS = 50
 SHOWN_PROBLEMS = 20
 
 OnStatus = Callable[[BatchStatus], None]
+Lane = Literal["now", "cheap"]
 
 
 class BatchManifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,13 +67,27 @@ class BatchManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BatchPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a batch would do: its rows, the most it can cost, and the first rows that are wrong."""
+    """What a batch would do: its rows, the most it can cost, and the first rows that are wrong.
+
+    ``quoted_nano`` is the price in the lane of the batch, ``now_nano`` that without the vendors'
+    batch APIs, and ``cheap_nano`` that with them; None if a row has no price there.
+    """
 
     manifest: str
     rows: int
     quoted_nano: int
     wrong: int
     problems: tuple[tuple[str, str], ...] = ()
+    now_nano: int = 0
+    cheap_nano: int | None = None
+
+    @property
+    def savings(self) -> str | None:
+        """What the cheap lane costs, in one line; None if it has no price for a row."""
+        if self.cheap_nano is None or not self.now_nano:
+            return None
+        cheap, now = format_usd(self.cheap_nano), format_usd(self.now_nano)
+        return f"cheap lane: {cheap} instead of {now}, within 24 h"
 
     def as_json(self) -> dict[str, object]:
         """What ``limner batch plan --json`` prints."""
@@ -78,6 +95,8 @@ class BatchPlan(msgspec.Struct, frozen=True, kw_only=True):
             "manifest": self.manifest,
             "rows": self.rows,
             "quoted_usd": self.quoted_nano / NANO_PER_USD,
+            "now_usd": self.now_nano / NANO_PER_USD,
+            "cheap_usd": None if self.cheap_nano is None else self.cheap_nano / NANO_PER_USD,
             "wrong": self.wrong,
             "problems": [{"key": key, "message": text} for key, text in self.problems],
         }
@@ -102,7 +121,9 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
 
     queue: BatchQueue
     runner: BatchRunner
+    lane: CheapLane
     calls: BatchCalls
+    remote: RemoteRowCalls
     approval: ApprovalPolicy
     running: dict[str, asyncio.Task[BatchStatus]]
 
@@ -111,21 +132,25 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
         manifest: BatchManifest,
         context: ToolContext,
         *,
+        lane: Lane = "now",
         on_row: Callable[[int], None] = lambda _: None,
     ) -> BatchPlan:
         """Check every row and add up the quotes; nothing is sent, loaded or paid.
 
         ``on_row`` gets the number of rows that are checked.
         """
-        rows, quoted_nano, problems, wrong = 0, 0, list[tuple[str, str]](), 0
+        rows, problems, wrong = 0, list[tuple[str, str]](), 0
+        now_nano, cheap_nano = 0, _Sum()
         context = RowCaller.of(context).context(context.reach)
         seen: set[bytes] = set()
         for group in _groups(manifest.rows(), QUOTED_AT_ONCE):
-            found = await asyncio.gather(*(self._quote(row, context, seen) for row in group))
+            quotes = (self._quote(row, context, seen, lane=lane) for row in group)
+            found = await asyncio.gather(*quotes)
             for row, quote in zip(group, found, strict=True):
                 rows += 1
-                if isinstance(quote, int):
-                    quoted_nano += quote
+                if not isinstance(quote, str):
+                    now_nano += quote[0]
+                    cheap_nano.add(quote[1])
                     continue
                 wrong += 1
                 if len(problems) < SHOWN_PROBLEMS:
@@ -134,9 +159,11 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
         return BatchPlan(
             manifest=manifest.name,
             rows=rows,
-            quoted_nano=quoted_nano,
+            quoted_nano=now_nano if lane == "now" else cheap_nano.nano or 0,
             wrong=wrong,
             problems=tuple(problems),
+            now_nano=now_nano,
+            cheap_nano=cheap_nano.nano,
         )
 
     async def open(
@@ -147,6 +174,7 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
         budget_nano: int | None,
         rates: Sequence[str] = (),
         approved: bool,
+        lane: Lane | None = None,
     ) -> Batch:
         """Load a manifest into its batch, after the user approved its budget.
 
@@ -156,14 +184,17 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
             budget_nano: the most that the rows may cost together; None is the sum of their quotes.
             rates: requests a minute, as ``openai=50/min``.
             approved: the user named the budget, and is not asked.
+            lane: ``cheap`` for the vendors' batch APIs; None is the lane that the batch has.
 
         Raises:
             InputInvalid: a row or a rate is wrong.
+            UserError: requests of the batch are at vendors, and it is to change the lane.
             ApprovalDenied: the user must approve the price, and did not.
         """
         parse_rates(rates)
+        lane = await self._lane_of(manifest.name, lane)
         if budget_nano is None:
-            plan = await self.plan(manifest, context)
+            plan = await self.plan(manifest, context, lane=lane)
             if plan.wrong:
                 key, message = plan.problems[0]
                 raise InputInvalid(
@@ -179,7 +210,7 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
             manifest.name,
             digest=manifest.digest,
             budget_nano=budget_nano,
-            lane="now",
+            lane=lane,
             rates=msgspec.json.encode(rates).decode(),
             caller=msgspec.json.encode(RowCaller.of(context)).decode(),
         )
@@ -214,7 +245,25 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
 
     async def run(self, batch: Batch, *, on_status: OnStatus = lambda _: None) -> BatchStatus:
         """Run the rows of a batch that have not ended; failed rows too, if they cost nothing."""
-        return await self.runner.run(batch, resume=True, on_status=on_status)
+        return await self._run(batch, resume=True, on_status=on_status)
+
+    async def _run(self, batch: Batch, *, resume: bool, on_status: OnStatus) -> BatchStatus:
+        if batch.lane == "cheap":
+            return await self.lane.run(batch, resume=resume, on_status=on_status)
+        return await self.runner.run(batch, resume=resume, on_status=on_status)
+
+    async def _lane_of(self, name: str, lane: Lane | None) -> Lane:
+        """The lane of a batch, which cannot change while a vendor works for it."""
+        found = await self.queue.find(name)
+        if found is None:
+            return lane or "now"
+        current: Lane = "cheap" if found.lane == "cheap" else "now"
+        if lane not in (None, current) and await self.queue.remote_batches(found):
+            raise UserError(
+                "Requests of this batch are at a vendor: its lane cannot change now",
+                hint=f"limner batch cancel {found.id} collects what was answered.",
+            )
+        return lane or current
 
     async def status(self, name: str) -> BatchStatus:
         """The state of a batch, by its id or the name of its manifest.
@@ -224,14 +273,18 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
         """
         return await self.runner.status(await self.queue.get(name))
 
-    async def cancel(self, name: str) -> BatchStatus:
+    async def cancel(self, name: str, *, on_status: OnStatus = lambda _: None) -> BatchStatus:
         """Let no worker claim further rows; rows that run come to their end.
+
+        Requests at vendors are cancelled, and what was answered is collected.
 
         Raises:
             NotFound: there is no such batch.
         """
-        batch = await self.queue.get(name)
-        return await self.runner.status(await self.queue.set_state(batch, "cancelled"))
+        batch = await self.queue.set_state(await self.queue.get(name), "cancelled")
+        if batch.lane == "cheap":
+            return await self.lane.cancel(batch, on_status=on_status)
+        return await self.runner.status(batch)
 
     async def start(
         self,
@@ -315,17 +368,29 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
             for batch in await self.queue.open_batches()
             if batch.id not in {one.batch.id for one in ended}
         ]:
-            ended.append(await self.runner.run(batches[0], on_status=on_status))
+            ended.append(await self._run(batches[0], resume=False, on_status=on_status))
         return ended
 
-    async def _quote(self, row: ManifestRow, context: ToolContext, seen: set[bytes]) -> int | str:
-        """The quote of a row, or what is wrong with it."""
+    async def _quote(
+        self, row: ManifestRow, context: ToolContext, seen: set[bytes], *, lane: Lane
+    ) -> tuple[int, int | None] | str:
+        """The quote of a row without and with the vendors' batch APIs, or what is wrong with it."""
         digest = hashlib.blake2b(row.key.encode(errors="replace"), digest_size=12).digest()
         if digest in seen:
             return "another row has the same key"
         seen.add(digest)
         try:
-            return await self.calls.quote(self.calls.check(row), context)
+            checked = self.calls.check(row)
+            try:
+                arguments = msgspec.json.decode(checked.arguments)
+                offer = await self.remote.offer(checked.tool, arguments, context)
+            except UserError as error:
+                if error.code != NO_CHEAP_LANE or lane == "cheap":
+                    raise
+                quote = await self.calls.quote(checked, context)
+                # What is free needs no lane.
+                return quote, 0 if quote == 0 else None
+            return offer.now_nano, offer.quote_nano
         except LimnerError as error:
             return error.message.removeprefix(f"Row {row.key!r}: ")
 
@@ -336,6 +401,16 @@ def _short(row: RowResult) -> dict[str, Any]:
     error: Any = {} if row.error is None else msgspec.json.decode(row.error)
     facts = {"path": result.get("path"), "text": result.get("text"), "error": error.get("message")}
     return {"key": row.row_key} | {name: value for name, value in facts.items() if value}
+
+
+class _Sum:
+    """A sum that is None once a part of it is missing."""
+
+    def __init__(self) -> None:
+        self.nano: int | None = 0
+
+    def add(self, nano: int | None) -> None:
+        self.nano = None if nano is None or self.nano is None else self.nano + nano
 
 
 def budget_of(usd: Any) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 import msgspec
@@ -173,6 +174,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
         fallback: who draws instead, one after the other, after failures that cost nothing.
         output_format: what to save it as; the picture as it came is kept too.
         document: the SVG that is written to the file in place of the picture.
+        scene: what is kept with the picture for later edits, if its provider does not know it.
         partial_pictures: how many unfinished pictures to show on the way.
     """
 
@@ -185,6 +187,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     fallback: tuple[str, ...] = ()
     output_format: OutputFormat = "png"
     document: bytes | None = None
+    scene: Mapping[str, object] | None = None
     partial_pictures: int = 0
 
 

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from limner.catalogue.prices import PROMPT_WRAPPING_TOKENS
+from limner.catalogue.prices import PROMPT_WRAPPING_TOKENS, Quote
 from limner.catalogue.tokens import UNKNOWN_TOKENS
 from limner.errors import (
     NANO_PER_USD,
@@ -154,6 +154,23 @@ class Inspection(msgspec.Struct, frozen=True, kw_only=True):
         return self.cost_nano / NANO_PER_USD
 
 
+class PreparedQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """A question with its pictures and the model that will be asked."""
+
+    found: FoundModel
+    views: Sequence[LoadedPicture]
+    prompt: Prompt
+
+    def quote(self, priced: Callable[[KnownModel], KnownModel]) -> Quote:
+        """The most that the answer costs, with the model at the price that ``priced`` gives it."""
+        return pricing.quote(priced(self.found.model), **_tokens(self.prompt, self.views))
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What is known about the pictures and the model before the answer."""
+        return {**_details(self.found.model, self.views, ""), **_notice(self.found)}
+
+
 class Inspector(msgspec.Struct, frozen=True, kw_only=True):
     """Answers questions about pictures.
 
@@ -201,11 +218,18 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             LimnerError: `inspect` would raise it before paying.
         """
+        return (await self.prepare(request, context)).quote(lambda model: model).nano
+
+    async def prepare(self, request: InspectRequest, context: ToolContext) -> PreparedQuestion:
+        """Everything that a model is asked; nothing is sent.
+
+        Raises:
+            LimnerError: `inspect` would raise it before paying.
+        """
         _check_texts(request)
         found = self._find_model(request, context)
         views = await self._load(request, context, found.model)
-        prompt = _prompt(request, views, found)
-        return pricing.quote(found.model, **_tokens(prompt, views)).nano
+        return PreparedQuestion(found=found, views=views, prompt=_prompt(request, views, found))
 
     def _find_model(self, request: InspectRequest, context: ToolContext) -> FoundModel:
         if self.block_images:
@@ -290,7 +314,7 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             logger.debug("%s: the answer of %s is in the cache", TOOL, found.model.name)
             return Inspection(
                 text=known,
-                value=_value(known, prompt.schema, found.model),
+                value=answer_value(known, prompt.schema, found.model),
                 details={**_details(found.model, views, known), "remembered": True},
                 cost_nano=0,
                 cost_source="table",
@@ -336,7 +360,7 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             call.received(*pricing.price(model, answer.usage, paid))
             text = answer.text.strip()
             try:
-                value = _value(text, prompt.schema, model)
+                value = answer_value(text, prompt.schema, model)
             except ModelBadAnswer:
                 await call.settle(None)
                 raise
@@ -388,7 +412,7 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
         return error.provider_message or FAILED
 
 
-def _value(text: str, schema: Mapping[str, Any] | None, model: KnownModel) -> object:
+def answer_value(text: str, schema: Mapping[str, Any] | None, model: KnownModel) -> object:
     """The parsed answer, or None without a schema."""
     if not text:
         raise ModelBadAnswer(NO_TEXT, code="MODEL_NO_TEXT")

@@ -134,6 +134,7 @@ class TransformOptions(CallHooks, total=False):
         resize: WIDTHxHEIGHT; WIDTHx or xHEIGHT in proportion; or 50%.
         pad: Pixels to add on each side, or the WIDTHxHEIGHT to pad to.
         background: The colour of what is added. Default: transparent.
+        grey: Shades of grey instead of colours.
         cut_out: Make a flat or checkered background transparent.
         blur: Parts to make unreadable, in pixels of the original.
         marks: Boxes, arrows and numbered points to draw over it.
@@ -149,6 +150,7 @@ class TransformOptions(CallHooks, total=False):
     resize: str | None
     pad: str | None
     background: str | None
+    grey: bool | None
     cut_out: bool | None
     blur: Sequence[Region] | None
     marks: Sequence[Mark] | None
@@ -172,6 +174,28 @@ class CheckOptions(CallHooks, total=False):
     expect: Sequence[str] | None
     ignore: Sequence[Region] | None
     sheet: str | Path | None
+
+
+class SheetOptions(CallHooks, total=False):
+    """The keywords of `sheet`.
+
+    Attributes:
+        prompts: Texts to draw; each is drawn by each model with each seed.
+        models: Models that draw, by id, or providers by name.
+        seeds: Seeds, one picture for each.
+        size: The size to draw: WIDTHxHEIGHT or a shape as 16:9.
+        budget_usd: Draw nothing if all pictures together cost more.
+        output_path: File path to save it. Default: a new file in limner's folder.
+        overwrite: Replace an existing file at output_path.
+    """
+
+    prompts: Sequence[str] | None
+    models: Sequence[str] | None
+    seeds: Sequence[int] | None
+    size: str | None
+    budget_usd: str | None
+    output_path: str | Path | None
+    overwrite: bool | None
 
 
 class InspectOptions(CallHooks, total=False):

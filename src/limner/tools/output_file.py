@@ -126,6 +126,7 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         """
         await call.deliver(receipt.cost_nano, receipt.cost_source)
         request, service = plan.request, plan.choice.spec.name
+        scene = receipt.scene or plan.scene
         try:
             master = await self.pictures.verify(file)
         except ImageError as error:
@@ -136,7 +137,7 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         await call.settle(
             master.handle,
             stored_at=self.pictures.path(master),
-            also=lambda tx: self.pictures.record(tx, master, lineage=_lineage(plan, receipt)),
+            also=lambda tx: self.pictures.record(tx, master, lineage=_lineage(plan, scene)),
         )
         size = (request.width, request.height)
         image = await self.pictures.convert(
@@ -145,7 +146,7 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
             cover=size if plan.choice.model.fit_to_size else None,
         )
         output = await asyncio.to_thread(
-            self.output_bytes, image, service, request, plan.document, receipt.scene
+            self.output_bytes, image, service, request, plan.document, scene
         )
         path = await asyncio.to_thread(write, output)
         await call.record_path(path)
@@ -274,7 +275,7 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         return self.write_or_rename(target, output)
 
 
-def _lineage(plan: Plan, receipt: Receipt) -> dict[str, Any]:
+def _lineage(plan: Plan, scene: Mapping[str, object] | None) -> dict[str, Any]:
     """What is recorded about the origin of a picture."""
     request = plan.request
     lineage: dict[str, Any] = {
@@ -285,8 +286,8 @@ def _lineage(plan: Plan, receipt: Receipt) -> dict[str, Any]:
         "seed": request.seed if plan.choice.model.seeds else None,
         "parents": plan.parents,
     }
-    if receipt.scene is not None:
-        lineage["scene"] = receipt.scene
+    if scene is not None:
+        lineage["scene"] = scene
     if plan.is_marked or plan.parents:
         lineage["untrusted"] = plan.is_marked
     return lineage

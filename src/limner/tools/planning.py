@@ -35,7 +35,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     Without a ``target`` the file gets a new name in the folder of generated pictures. A target that
     is a folder gets a file with a new name.
 
-    A ``document`` is written to the file in place of the picture.
+    A ``document`` is written to the file in place of the picture. ``scene`` is kept with it for
+    later edits.
 
     ``replaces`` is the handle of the picture that a model replaces at the target. ``quote`` is the
     price of one picture, and ``n`` the number of pictures. ``parents`` are the
@@ -54,6 +55,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     parents: tuple[str, ...] = ()
     output_format: OutputFormat = "png"
     document: bytes | None = None
+    scene: Mapping[str, object] | None = None
     untrusted: bool = False
     after_untrusted: bool = False
 
@@ -131,6 +133,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             parents=tuple(source.handle for source in sources),
             output_format=order.output_format,
             document=order.document,
+            scene=order.scene,
             untrusted=not await self.sourcing.are_drawn_here(sources, mask),
             after_untrusted=context.has_read_untrusted,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from limner.dollars import format_usd
 from limner.errors import ImageError, ReachDenied, StorageError, UserError
 from limner.money.ledger import JobRow
 from limner.money.paid_call import PaidCall, finish_despite_cancellation, resumed_call
-from limner.pictures.request import Progress, Receipt, RemoteJob
+from limner.pictures.request import ImageRequest, Progress, Receipt, RemoteJob
 from limner.providers.base import Resumable
 from limner.providers.choice import Choice, DrawingNeeds, choose
 from limner.storage.incoming_files import IncomingFile
@@ -43,6 +43,27 @@ async def recover(
                 if await _is_usable(row, file, drawing):
                     return await _finish_delivered(row, file, drawing)
         return await _fetch(row, drawing, progress)
+
+
+async def receive(
+    row: JobRow,
+    drawing: ImageGenerator,
+    read: Callable[[IncomingFile, ImageRequest], Awaitable[Receipt]],
+) -> GeneratedImage:
+    """Store, settle and write the picture of a job whose response has arrived.
+
+    ``read`` writes the bytes to the file and returns the receipt.
+
+    Raises:
+        LimnerError: the response has no picture; the error carries what it cost.
+    """
+    with drawing.in_flight.track():
+        plan = _restore_plan(row, drawing, ask=False)
+        with await drawing.expect(plan, row.id) as file:
+            call = resumed_call(drawing.money, row, quote_source=plan.quote.source, delivery=file)
+            async with call:
+                receipt = await read(file, plan.request)
+                return await finish_despite_cancellation(_store(plan, receipt, file, call, drawing))
 
 
 async def fetch_result(

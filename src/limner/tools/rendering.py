@@ -32,6 +32,8 @@ Resolve = Callable[[CompiledSource], Awaitable[bytes]]
 FileFormat = Literal["png", "jpeg", "webp", "svg"]
 HelpTopic = Literal["charts", "diagrams", "pages", "svg", "formats"]
 _MAX_DESCRIBED_CHARS = 200
+# The database is not for larger sources.
+_MAX_KEPT_CHARS = 100_000
 
 
 class RenderArguments(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,7 +119,12 @@ class SourceRenderer(msgspec.Struct, frozen=True, kw_only=True):
             output_path=arguments.output_path,
             overwrite=arguments.overwrite,
         )
-        order = replace(order_for(drawing, DrawingDefaults()), tool=arguments.tool)
+        kept = len(arguments.source) <= _MAX_KEPT_CHARS
+        order = replace(
+            order_for(drawing, DrawingDefaults()),
+            tool=arguments.tool,
+            scene={"prompt": drawing.prompt, "source": arguments.source} if kept else None,
+        )
         if file_format == "svg":
             order = replace(order, document=await self.resolve(compiled))
         else:

@@ -80,6 +80,7 @@ class TransformArguments(msgspec.Struct, frozen=True, kw_only=True):
         ]
         | None
     ) = None
+    grey: Annotated[bool, Meta(description="Shades of grey instead of colours.")] = False
     cut_out: Annotated[
         bool, Meta(description="Make a flat or checkered background transparent.")
     ] = False
@@ -192,6 +193,15 @@ class PictureTransformer(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+def transform_request(arguments: TransformArguments, original: Picture) -> TransformRequest:
+    """The request to a worker for a picture.
+
+    Raises:
+        InputInvalid: an argument cannot be understood, or there is nothing to do.
+    """
+    return _request(arguments, _steps(arguments), original)
+
+
 def _steps(arguments: TransformArguments) -> dict[str, Any]:
     """The fields of a request that need no look at the picture."""
     from limner.rendering.colours import parse_colour  # noqa: PLC0415 - loaded on first use
@@ -200,6 +210,7 @@ def _steps(arguments: TransformArguments) -> dict[str, Any]:
         "crop": arguments.crop,
         "rotate": arguments.rotate or 0.0,
         "flip": arguments.flip,
+        "grey": arguments.grey,
         "cut_out": arguments.cut_out,
         "blur": arguments.blur,
         **_resize(arguments.resize),
@@ -212,7 +223,7 @@ def _steps(arguments: TransformArguments) -> dict[str, Any]:
     ):
         raise InputInvalid(
             "there is nothing to do",
-            hint="Give crop, resize, rotate, flip, pad, cut_out, blur, marks, max_bytes or "
+            hint="Give crop, resize, rotate, flip, pad, grey, cut_out, blur, marks, max_bytes or "
             "output_format.",
         )
     if arguments.background is not None:

@@ -27,6 +27,7 @@ EXAMPLE = """\
 examples:
   limner batch plan rows.jsonl                 check every row, and say what all of them cost
   limner batch run rows.jsonl --budget 40 --rate openai=50/min
+  limner batch run rows.jsonl --lane cheap     half the price, within 24 hours
   limner batch status rows.jsonl
   limner batch resume rows.jsonl               go on; failed rows again, if they cost nothing
   limner batch cancel rows.jsonl
@@ -52,6 +53,11 @@ def configure(parser: ArgumentParser) -> None:
         help="run: send a provider no more requests than that; may be repeated",
     )
     parser.add_argument(
+        "--lane",
+        choices=["now", "cheap"],
+        help="plan, run: cheap uses the vendors' batch APIs: half the price, within 24 hours",
+    )
+    parser.add_argument(
         "--out",
         metavar="PATH",
         help="run, resume, export: write the results there: .jsonl, .csv, .parquet, .tar "
@@ -63,6 +69,8 @@ def run(args: Namespace) -> CommandResult:
     """Plan, run, resume, cancel or show a batch."""
     if args.action != "run" and args.rate is not None:
         raise UserError("only run takes --rate", hint="limner batch run MANIFEST --rate …")
+    if args.action not in ("plan", "run") and args.lane is not None:
+        raise UserError("only plan and run take --lane", hint="limner batch run MANIFEST --lane …")
     if args.action not in ("run", "resume") and args.budget_usd is not None:
         raise UserError("only run and resume take --budget")
     if (args.action == "export") and args.out is None:
@@ -78,6 +86,7 @@ async def _plan(args: Namespace) -> CommandResult:
         plan = await lim.batches.plan(
             _manifest(lim, args.manifest),
             lim.person(),
+            lane=args.lane or "now",
             on_row=lambda rows: waiting.progress(
                 Progress(message=f"{rows:,} rows checked", elapsed_s=waiting.elapsed_s)
             ),
@@ -87,6 +96,7 @@ async def _plan(args: Namespace) -> CommandResult:
 
 def _planned(plan: BatchPlan) -> CommandResult:
     notes = [f"{key}: {message}" for key, message in plan.problems]
+    notes += [] if plan.savings is None else [plan.savings]
     if plan.wrong > len(plan.problems):
         notes.append(f"… and {plan.wrong - len(plan.problems):,} more")
     wrong = f", {plan.wrong:,} of them wrong" if plan.wrong else ""
@@ -107,6 +117,7 @@ async def _run(args: Namespace) -> CommandResult:
             lim.person(ask=ask),
             budget_nano=budget_nano,
             rates=args.rate or (),
+            lane=args.lane,
             approved=budget_nano is not None,
         )
         return await _go_on(lim, batch, out)
@@ -141,7 +152,10 @@ async def _go_on(lim: Limner, batch: Batch, out: Path | None) -> CommandResult:
             )
     except BaseException as stop:
         if not isinstance(stop, LimnerError):
-            waiting.say(f"Stopped. limner batch resume {batch.id} goes on; no row is paid twice.")
+            vendors = " The vendors go on with what they have." if batch.lane == "cheap" else ""
+            waiting.say(
+                f"Stopped.{vendors} limner batch resume {batch.id} goes on; no row is paid twice."
+            )
         raise
     if out is not None:
         await lim.batches.export(batch.id, out)
@@ -155,7 +169,13 @@ async def _status(args: Namespace) -> CommandResult:
 
 async def _cancel(args: Namespace) -> CommandResult:
     async with Limner() as lim:
-        return await _shown(lim, await lim.batches.cancel(_name(lim, args.manifest)))
+        waiting, meter = Waiting(), RateMeter()
+        async with waiting.shown():
+            status = await lim.batches.cancel(
+                _name(lim, args.manifest),
+                on_status=lambda now: waiting.progress(meter.progress(now)),
+            )
+        return await _shown(lim, status)
 
 
 async def _shown(lim: Limner, status: BatchStatus) -> CommandResult:
@@ -169,6 +189,7 @@ async def _shown(lim: Limner, status: BatchStatus) -> CommandResult:
     notes = [f"{one['key']}: {one['error']['message']}" for one in failures]
     if status.counts.failed > len(failed):
         notes.append(f"… and {status.counts.failed - len(failed):,} more failed rows")
+    notes += [str(remote) for remote in status.remote]
     if status.stopped is not None:
         notes.append(status.stopped)
     if status.counts.ended < status.counts.rows:
@@ -192,6 +213,9 @@ def describe(status: BatchStatus) -> str:
     parts.append(f"{format_usd(status.spent_nano)} of {format_usd(status.batch.budget_nano)}")
     if status.unknown_nano:
         parts.append(f"{format_usd(status.unknown_nano)} of it uncertain")
+    if status.remote:
+        answered = sum(remote.done for remote in status.remote)
+        parts.append(f"{answered:,} answered by vendors")
     if status.state == "cancelled":
         parts.append("cancelled")
     return " · ".join(parts)

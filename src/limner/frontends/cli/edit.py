@@ -10,6 +10,10 @@ from limner.frontends.cli.output import CommandResult
 from limner.tools.built_in.image_edit import EditArguments
 
 EXAMPLE = """\
+without a key, what limner drew and the pixels of any picture:
+  limner edit house.png "remove the tree" --out no-tree.png
+  limner edit house.png "make it night, and add two ducks" --out night.png
+  limner edit photo.jpg "crop it to a square and rotate it" --out square.png
 with a key:
   limner edit photo.jpg "make it dusk, keep the people as they are"
   limner edit room.png "a red sofa" --region 400,300,500,260 --out red.png

@@ -201,6 +201,8 @@ def _drawn(drawn: PictureSet, elapsed_s: float, lim: Limner) -> CommandResult:
         notes.append(extras["note"])
     if "notice" in extras:
         notes.append(extras["notice"])
+    if extras.get("changes"):
+        notes.append(f"Changed: {'; '.join(extras['changes'])}.")
     if extras.get("account"):
         notes.append(extras["account"])
     notes += [f"{one['provider']} failed: {one['why']}" for one in extras.get("passed_over", ())]

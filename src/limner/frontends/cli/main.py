@@ -23,6 +23,7 @@ COMMANDS = {
     "render": "draw a chart, a diagram, a page or an SVG document exactly as written",
     "transform": "crop, scale, mark, blur, cut out, convert or compress a picture, for free",
     "check": "compare a picture with a reference, and judge criteria in words",
+    "sheet": "put pictures on one numbered sheet, or draw several to choose from",
     "inspect": "ask a question about pictures",
     "fit": "make pictures ready for models, and say what it costs to send them",
     "batch": "run many calls from a manifest, each row once, within one budget",

@@ -278,9 +278,13 @@ def find_values(
         if field.label:
             yield LabelledValue(label=field.label, value=field.state, found="field", box=field.box)
     taken = [*(control.box for control in controls), *(table.box for table in tables)]
+    marks = [control.box for control in controls if control.kind != "field"]
     for row in rows:
         yield from _inline(row)
-        right = list(_to_the_right(row))
+        # The next button is not the value of a button, and a tick is no label.
+        right = list(
+            _to_the_right([line for line in row if not any(_inside(line, box) for box in marks)])
+        )
         yield from right
         if right:
             taken.append(surrounding(line.box for line in row))

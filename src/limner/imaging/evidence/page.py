@@ -125,10 +125,16 @@ def _controls(
         found.append(control)
     boxes = [control.box for control in found]
     for line in lines:
-        if not any(_is_in(line.box, box) for box in boxes):
-            mark = surfaces.mark(line)
-            if mark is not None:
-                found.append(mark)
+        # Cells of a table are close to each other: a round letter is no mark of the next cell.
+        if any(_is_in(line.box, box) for box in (*boxes, *(table.box for table in tables))):
+            continue
+        mark = surfaces.mark(line)
+        if mark is not None and not any(
+            _is_in(mark.box, other.box)
+            for other in lines
+            if other is not line and len(other.text) > 2
+        ):
+            found.append(mark)
     return sorted(found, key=lambda control: (control.box.y, control.box.x))
 
 

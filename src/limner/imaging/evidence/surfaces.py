@@ -181,7 +181,8 @@ class Surfaces:
         even = float((np.abs(inner - core[height // 2, width // 2]).max(axis=2) <= 24).mean())
         if busy > 0.9 and even > 0.95:
             # A light box with a border is empty; without one it is a swatch of a legend.
-            if float(inside[0].mean()) < 0.7:
+            fill = _shade(core[height // 2, width // 2])
+            if float(inside[0].mean()) < 0.7 or not is_greyish(fill):
                 return None
             rim = np.concatenate(
                 [core[0, width // 3 : -width // 3], core[-1, width // 3 : -width // 3]]

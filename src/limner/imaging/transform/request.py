@@ -31,7 +31,8 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TransformRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The steps in their order: blur, overlay, crop, rotate, flip, cut out, resize, pad, encode.
+    """The steps in their order: blur, overlay, crop, rotate, flip, grey, cut out, resize,
+    pad, encode.
 
     All positions are pixels of the upright original.
 
@@ -41,6 +42,7 @@ class TransformRequest(msgspec.Struct, frozen=True, kw_only=True):
         crop: the part that stays.
         rotate: degrees clockwise.
         flip: mirror it.
+        grey: shades of grey instead of colours.
         cut_out: make a flat or checkered background transparent.
         width: the new width; without a height, in proportion.
         height: the new height; without a width, in proportion.
@@ -57,6 +59,7 @@ class TransformRequest(msgspec.Struct, frozen=True, kw_only=True):
     crop: Region | None = None
     rotate: float = 0.0
     flip: Flip | None = None
+    grey: bool = False
     cut_out: bool = False
     width: int | None = None
     height: int | None = None

@@ -49,6 +49,9 @@ def transform(
     if request.crop is not None:
         picture = picture.crop(_box(request.crop, picture, "crop"))
     picture = _turned(picture, request)
+    if request.grey:
+        picture = picture.convert("LA" if picture.has_transparency_data else "L")
+        picture = picture.convert("RGBA" if picture.mode == "LA" else "RGB")
     if request.cut_out:
         picture = cut_out(picture)
     picture = _resized(picture, request, limits)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from limner.models.offline import phrases
+
+MAX_EDGE = 4_096
+MIN_EDGE = 64
 
 Drawing = tuple[str, dict[str, Any]]
 """A prompt, empty if nothing says of what, and further arguments for a tool that takes them."""
@@ -111,3 +114,38 @@ def _is_place(found: re.Match[str]) -> bool:
 
 def _path(said: str) -> str:
     return said.rstrip(".,;!?").strip("\"'`")
+
+
+def resized(size: tuple[int, int] | None, shape: Mapping[str, str]) -> dict[str, str]:
+    """The size that the words of `phrases.SHAPING` ask for, from the size that a picture has."""
+    width, height = size or (1024, 1024)
+    match [*shape.items()]:
+        case [("shape", word)]:
+            return {"size": phrases.SHAPES[word]}
+        case [("step", word)]:
+            return {"size": _further(width / max(height, 1), phrases.STEPS[word])}
+        case [("scale", word)]:
+            return {"size": _scaled(width, height, phrases.SCALES[word])}
+        case [("size", said)]:
+            digits = "".join(c if c.isdecimal() else " " for c in said).split()
+            return {"size": "x".join(digits)}
+        case [("ratio", said)]:
+            return {"size": said}
+        case _:
+            return {}
+
+
+def _further(ratio: float, step: int) -> str:
+    """The next shape in a direction from the one that is nearest."""
+
+    def distance(number: int) -> float:
+        across, down = map(int, phrases.LADDER[number].split(":"))
+        return abs(across / down - ratio) / (across / down)
+
+    nearest = min(range(len(phrases.LADDER)), key=distance)
+    return phrases.LADDER[min(max(nearest + step, 0), len(phrases.LADDER) - 1)]
+
+
+def _scaled(width: int, height: int, scale: float) -> str:
+    scale = min(scale, MAX_EDGE / max(width, height, 1))
+    return f"{max(MIN_EDGE, round(width * scale))}x{max(MIN_EDGE, round(height * scale))}"

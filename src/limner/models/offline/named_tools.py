@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from limner.json_shapes import as_object, decode_json
 from limner.models.offline.message import OfflineMessage
 from limner.models.offline.transcript import OWN_TOOLS
 from limner.wires.base import ToolOffer
@@ -64,10 +65,9 @@ def _is_called(name: str, words: str) -> bool:
     )
 
 
-def _arguments(offer: ToolOffer, message: OfflineMessage) -> dict[str, Any] | None:
+def _arguments(offer: ToolOffer, message: OfflineMessage) -> Mapping[str, Any] | None:
     """The values that the tool takes; None if one that it requires is not in the message."""
-    given = _object_in(message.words)
-    if given is not None:
+    if given := _object_in(message.words):
         return given
     kinds: Mapping[str, Any] = offer.schema.get("properties", {})
     rest = _rest(offer.name, message)
@@ -82,15 +82,9 @@ def _arguments(offer: ToolOffer, message: OfflineMessage) -> dict[str, Any] | No
     return None if missing else found
 
 
-def _object_in(words: str) -> dict[str, Any] | None:
+def _object_in(words: str) -> Mapping[str, Any]:
     """The JSON object in a message, which is then the arguments as they are."""
-    start, end = words.find("{"), words.rfind("}") + 1
-    if not 0 <= start < end:
-        return None
-    try:
-        return msgspec.json.decode(words[start:end], type=dict[str, Any])
-    except (msgspec.DecodeError, RecursionError):
-        return None
+    return as_object(decode_json(words[max(words.find("{"), 0) : words.rfind("}") + 1]))
 
 
 def _rest(name: str, message: OfflineMessage) -> str:
@@ -113,26 +107,23 @@ def _named_value(name: str, kind: Mapping[str, Any], words: str) -> Any:
 
 
 def _value(kind: Mapping[str, Any], rest: str, message: OfflineMessage) -> Any:
+    """The value of an argument that has no name in the message."""
     numbers = _NUMBER.findall(rest)
     match kind.get("type"):
         case "array":
-            members: Mapping[str, Any] = kind.get("items", {})
-            parts = (
-                numbers
-                if members.get("type") in ("number", "integer")
-                else re.split(r",\s*|\s+and\s+", rest)
-            )
+            members = as_object(kind.get("items"))
+            is_number = members.get("type") in ("number", "integer")
+            parts = numbers if is_number else re.split(r",\s*|\s+and\s+", rest)
             values = [_parse(members, part.strip()) for part in parts if part.strip()]
             return values if values and None not in values else None
         case "number" | "integer":
             return _parse(kind, numbers[0]) if numbers else None
         case "boolean":
             return True
+        case "string" if kind.get("enum"):
+            return next((one for one in kind["enum"] if str(one).lower() in rest.lower()), None)
         case "string":
             pictures = [*message.named, *message.attached]
-            choices = kind.get("enum")
-            if choices:
-                return next((one for one in choices if str(one).lower() in rest.lower()), None)
             return pictures[0].source if pictures else rest
         case _:
             return None
@@ -140,15 +131,9 @@ def _value(kind: Mapping[str, Any], rest: str, message: OfflineMessage) -> Any:
 
 def _parse(kind: Mapping[str, Any], text: str) -> Any:
     """A word as a value of that kind; None if it is none."""
-    match kind.get("type", "string"):
-        case "integer" if re.fullmatch(r"-?\d{1,15}", text):
-            return int(text)
-        case "number" if _NUMBER.fullmatch(text):
-            number = float(text)
-            return int(number) if number.is_integer() else number
-        case "boolean" if text.lower() in ("true", "yes", "on", "false", "no", "off"):
-            return text.lower() in ("true", "yes", "on")
-        case "string" if not kind.get("enum") or text in kind["enum"]:
-            return text
-        case _:
-            return None
+    types = {"integer": int, "number": int | float, "boolean": bool, "string": str}
+    try:
+        value = msgspec.convert(text, types[kind.get("type", "string")], strict=False)
+    except (KeyError, msgspec.ValidationError):
+        return None
+    return value if value in kind.get("enum", (value,)) else None

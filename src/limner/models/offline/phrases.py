@@ -237,17 +237,21 @@ PIXELS = re.compile(
     r"denoise|straighten)\b"
 )
 CHANGE = re.compile(
-    rf"(?:(?:make|draw|do|paint|render|generate|create|turn|have|put) {IT}\b"
+    rf"(?:(?:make|draw|do|paint|render|generate|create|turn|have|put|let|give|move) {IT}\b"
     rf"|(?:make|draw|create|do|design) an? .{{1,60}} (?:of|from|out of) {IT}$"
     rf"|(?:put|place|draw|paint|stick) .{{1,80}} {_PLACE} (?:it|him|her|them)$"
     r"|(?:(?:what|how) about |(?:draw|make|paint|do|try)(?: me)? )?an? \w+ one$"
     r"|(?:it|the .{1,60}) (?:should|must|needs to|has to|could) (?:be|have|get)\b"
-    r"|(?:make|turn|paint|colou?r|put|have|let) (?:the|its|his|her|their|everything|all)\b"
+    r"|(?:make|turn|paint|colou?r|put|have|let|give|move|shift|take) "
+    r"(?:the|its|his|her|their|everything|all)\b"
     r"|(?:change|edit|modify|adjust|alter|replace|swap|remove|erase|delete|add|insert|recolou?r|"
     r"resize|enlarge|shrink|redraw|redo|repaint|fix|improve|get rid of|take (?:out|away|off)|"
     r"give (?:it|him|her|them)|the same|same)\b)"
 )
-FRAGMENT = re.compile(r"(?:with|without|but|more|less|fewer|no|in|at|on|under|behind|instead|as)\b")
+FRAGMENT = re.compile(
+    r"(?:with|without|but|more|less|fewer|no|in|at|on|under|behind|instead|as|black and white)\b"
+    rf"|(?:(?:{_COUNT}|one|some|a few) more|another) \w"
+)
 _ABOUT_IT = (
     r"(?:(?:make|draw|do|turn|render|paint|generate|create|have|try|resize|change|set|scale|"
     r"convert|i want|give me) )?"

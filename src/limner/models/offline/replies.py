@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from limner.dollars import format_usd
 from limner.errors import NANO_PER_USD
+from limner.json_shapes import as_list, as_object
 from limner.models.offline.album import Album, AlbumPicture
 from limner.models.offline.transcript import (
     ABORTED,
@@ -20,6 +21,7 @@ from limner.models.offline.transcript import (
     TRANSFORM,
     PastAction,
     drawn_in,
+    size_in,
 )
 
 NAME = "limner/offline"
@@ -33,7 +35,7 @@ A_REAL_MODEL = f"For a model that understands, set {KEY}, or store it: limner ke
 _ABILITIES: Mapping[str, Sequence[str]] = {
     GENERATE: (
         'draw: "draw a red robot with a hat, wide, save it as robot.png"',
-        'draw it again, changed: "make it wider", "make the robot blue", "add a dog"',
+        'draw it again: "make it wider", "another one"',
         'chart: "a bar chart of sales: Q1 12, Q2 18, Q3 9"',
     ),
     RENDER: ("render: paste SVG, DOT, Mermaid or the JSON of a chart",),
@@ -42,7 +44,10 @@ _ABILITIES: Mapping[str, Sequence[str]] = {
         'compare: "compare a.png and b.png"',
     ),
     TRANSFORM: ('transform: "rotate it", "crop it to 300x200", "compress it to 200 kB"',),
-    EDIT: ('edit a file, with a service that can: "put a hat on the dog in photo.png"',),
+    EDIT: (
+        'change what I drew: "remove the tree", "make it night", "two more ducks"',
+        'edit a file, with a service that can: "put a hat on the dog in photo.png"',
+    ),
     RECALL: ('show again: "show the first one again"',),
     SEARCH: ('find ready-made pictures: "search icons for coffee"',),
 }
@@ -81,7 +86,7 @@ def report(deed: PastAction, *, redrawn: bool, album: Album) -> str:
     if deed.tool in (GENERATE, EDIT, RENDER, TRANSFORM) and "path" in deed.value:
         return _drawn(deed, redrawn=redrawn and deed.tool == GENERATE)
     if deed.tool == RECALL:
-        handle, size = str(deed.value.get("image", "")), _size(deed.value)
+        handle, size = str(deed.value.get("image", "")), size_in(deed.value)
         return (
             f"Here it is again: picture {handle[:12]}{f' ({_dimensions(size)})' if size else ''}."
         )
@@ -115,10 +120,9 @@ def _known_words(deed: PastAction, album: Album, text: str) -> list[str]:
 def _failure(deed: PastAction) -> str:
     if deed.words == ABORTED:
         return "That was stopped before it was done."
-    error: object = deed.value.get("error")
-    if not isinstance(error, dict):
+    told = as_object(deed.value.get("error"))
+    if not told:
         return f"That did not work: {deed.words or 'the tool does not say why.'}"
-    told = cast("dict[str, Any]", error)
     sentences = [f"That did not work: {_sentence(told.get('message'))}"]
     if told.get("hint"):
         sentences.append(_sentence(told["hint"]))
@@ -130,39 +134,29 @@ def _failure(deed: PastAction) -> str:
 def _drawn(deed: PastAction, *, redrawn: bool) -> str:
     value = deed.value
     made = drawn_in(value)
-    begin = "I drew it again from its words, changed" if redrawn else "Here it is"
+    begin = "I drew it again" if redrawn else "Here it is"
     lines = [f"{begin}: {_picture(made[0])}."]
     if len(made) > 1:
         lines = ["Here they are:", *(f"- {_picture(one)}" for one in made)]
-    if redrawn:
-        lines.append(f'It is now: "{value.get("prompt_used", "")}".')
+    if changes := _names(value, "changes"):
+        lines.append(f"Changed: {'; '.join(changes)}.")
     if value.get("account"):
         lines.append(str(value["account"]))
     lines += _names(value, "notes") if deed.tool == RENDER else []
-    failed = value.get("failed")
-    if isinstance(failed, list) and failed:
-        lines.append(f"{len(cast('list[object]', failed))} could not be drawn.")
+    if failed := as_list(value.get("failed")):
+        lines.append(f"{len(failed)} could not be drawn.")
     return "\n".join(lines)
 
 
 def _picture(value: Mapping[str, Any]) -> str:
-    size = _size(value)
+    size = size_in(value)
     # A document is always free, and its value has no price.
     facts = ([_dimensions(size)] if size else []) + [_cost(value.get("cost_usd", 0))]
     return f"{value.get('path')} ({', '.join(facts)})"
 
 
-def _size(value: Mapping[str, Any]) -> tuple[int, int] | None:
-    found: object = value.get("dimensions")
-    if not isinstance(found, dict):
-        return None
-    sides = cast("dict[str, Any]", found)
-    return (sides["width"], sides["height"]) if {"width", "height"} <= sides.keys() else None
-
-
 def _names(value: Mapping[str, Any], member: str) -> list[str]:
-    found = value.get(member)
-    return [str(one) for one in cast("list[object]", found)] if isinstance(found, list) else []
+    return [str(one) for one in as_list(value.get(member))]
 
 
 def _dimensions(size: tuple[int, int]) -> str:

@@ -17,8 +17,7 @@ from limner.dollars import format_usd
 from limner.errors import NANO_PER_USD
 from limner.models.offline import phrases
 from limner.models.offline.album import AlbumPicture
-from limner.models.offline.draw_requests import drawn_size, read_draw, read_idea
-from limner.models.offline.edits import adapt, resized
+from limner.models.offline.draw_requests import drawn_size, read_draw, read_idea, resized
 from limner.models.offline.message import OfflineMessage
 from limner.models.offline.named_tools import OfflineCall, call_by_name, call_by_words
 from limner.models.offline.replies import A_REAL_MODEL, introduction, whereabouts
@@ -46,10 +45,6 @@ SAY_WHAT_TO_CHANGE = 'Say what to change, as in "add a dog", "make it blue" or "
 ONLY_PICTURES = f"I make pictures and look at them, and nothing else. {A_REAL_MODEL}"
 NO_DELETING = "I delete no files. {place} Delete it as any other file."
 TO_LEAVE = "In a chat at the terminal, /exit leaves, and so does Ctrl-D."
-NOT_IN_PROMPT = (
-    'I cannot take that out of the words the picture was drawn from: "{prompt}". '
-    "Say the whole picture as you want it."
-)
 ASSETS = "`limner assets search WORD` lists the ready-made pictures."
 READ_IT_YOURSELF = (
     "I cannot open {file}. Paste its text into the message, or type: limner render {file}"
@@ -214,9 +209,12 @@ def _show(message: OfflineMessage) -> Step | None:
 
 
 def _undo(message: OfflineMessage) -> Step:
-    previous = message.album.at(-2)
+    newest, previous = message.album.newest, message.album.at(-2)
+    if newest is not None and newest.provider == ILLUSTRATOR and newest.order is None:
+        # It was edited, and knows the picture that it was before.
+        return OfflineCall(tool=EDIT, arguments={"image": newest.lasting, "prompt": "undo"})
     if previous is None or previous.handle is None:
-        return NOTHING_YET if message.album.newest is None else "There is no earlier picture."
+        return NOTHING_YET if newest is None else "There is no earlier picture."
     return OfflineCall(tool=RECALL, arguments={"handle": previous.handle})
 
 
@@ -263,7 +261,7 @@ def _look_at(pictures: Sequence[AlbumPicture], question: str) -> OfflineCall:
     return OfflineCall(tool=INSPECT, arguments={"path": first, "question": question, **more})
 
 
-# --- changes of a picture: those of the illustrator are drawn again, others are edited ---
+# --- changes of a picture: its shape is drawn again, everything else is an edit ---
 
 
 def _change(message: OfflineMessage) -> Step | None:
@@ -271,7 +269,7 @@ def _change(message: OfflineMessage) -> Step | None:
         # One can "paint the town" without a picture, but not "make the sky green".
         return None if message.low.startswith("paint the") else NOTHING_YET
     shape, words = _shape_and_rest(message.pointing)
-    return _changed(message, shape=shape, words=words)
+    return _edit(message, shape, words) if words else _redraw(message, shape)
 
 
 def _reshape(message: OfflineMessage) -> Step | None:
@@ -279,7 +277,13 @@ def _reshape(message: OfflineMessage) -> Step | None:
     shape, rest = _shape_and_rest(message.pointing)
     if rest or not (shape or message.output_path):
         return None
-    return _changed(message, shape=shape) if message.pictures else NOTHING_YET
+    if not message.pictures:
+        return NOTHING_YET
+    of_picture = phrases.PICTURE_NOUN.search(message.low) is not None
+    if "scale" in shape and message.pictures[0].provider == ILLUSTRATOR and not of_picture:
+        # The thing in the picture is meant, not the number of pixels.
+        return _edit(message, {})
+    return _redraw(message, shape)
 
 
 def _again(message: OfflineMessage) -> Step | None:
@@ -287,14 +291,14 @@ def _again(message: OfflineMessage) -> Step | None:
         return NOTHING_YET
     found = phrases.VARIANTS.match(message.low)
     count = phrases.count_of(found["count"]) if found else 1
-    return _changed(message, again=True, count=count)
+    return _redraw(message, {}, again=True, count=count)
 
 
 def _fragment(message: OfflineMessage) -> Step | None:
     newest = message.album.newest
-    if newest is None or newest.order is None:
+    if newest is None or newest.provider != ILLUSTRATOR:
         return None
-    return _changed(message, words=message.plain)
+    return _edit(message, {}, message.plain)
 
 
 def _transform(message: OfflineMessage) -> Step | None:
@@ -305,6 +309,8 @@ def _transform(message: OfflineMessage) -> Step | None:
         return None
     if picture is None:
         return NOTHING_YET
+    if picture.provider == ILLUSTRATOR and found.keys() & {"resize", "grey"}:
+        return None
     return OfflineCall(
         tool=TRANSFORM, arguments={"image": picture.lasting, **found, **_output(message)}
     )
@@ -316,42 +322,30 @@ def _edit_pixels(message: OfflineMessage) -> Step | None:
     return _edit(message, _shape_and_rest(message.pointing)[0])
 
 
-def _changed(
-    message: OfflineMessage,
-    *,
-    shape: Mapping[str, str] | None = None,
-    words: str = "",
-    again: bool = False,
-    count: int = 1,
+def _redraw(
+    message: OfflineMessage, shape: Mapping[str, str], *, again: bool = False, count: int = 1
 ) -> Step:
+    """The same picture in another shape or file, or with another seed."""
     picture = message.pictures[0]
-    if picture.order is None or picture.provider != ILLUSTRATOR or GENERATE not in message.tools:
-        if not (shape or words or again):
-            return f"I cannot copy files. {whereabouts(picture)}"
-        return _edit(message, shape or {})
     order = picture.order
-    kept = {name: order[name] for name in _KEPT if name in order}
-    # The document shows the picture in any shape, but no word changes it.
-    if "svg" in order and not words:
-        kept["svg"] = order["svg"]
-    if words:
-        prompt = adapt(str(order.get("prompt", "")), words)
-        if prompt is None:
-            return NOT_IN_PROMPT.format(prompt=order.get("prompt", ""))
-        kept["prompt"] = prompt
+    if order is None or picture.provider != ILLUSTRATOR or GENERATE not in message.tools:
+        if not (shape or again):
+            return f"I cannot copy files. {whereabouts(picture)}"
+        return _edit(message, shape)
+    kept = {name: order[name] for name in (*_KEPT, "svg") if name in order}
     if again:
         seed = order.get("seed")
         kept["seed"] = seed + 1 if isinstance(seed, int) else 1
     if count > 1:
         kept["n"] = count
-    changes = {**resized(picture.size, shape or {}), **_output(message)}
+    changes = {**resized(picture.size, shape), **_output(message)}
     return OfflineCall(tool=GENERATE, arguments={**kept, **changes})
 
 
-def _edit(message: OfflineMessage, shape: Mapping[str, str]) -> Step:
+def _edit(message: OfflineMessage, shape: Mapping[str, str], words: str = "") -> Step:
     picture = message.pictures[0]
     changes = {**resized(picture.size, shape), **_output(message)}
-    edit = {"image": picture.lasting, "prompt": message.words, **changes}
+    edit = {"image": picture.lasting, "prompt": words or message.words, **changes}
     return OfflineCall(tool=EDIT, arguments=edit)
 
 

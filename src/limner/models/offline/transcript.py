@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from limner.errors import InputInvalid
+from limner.json_shapes import as_list, as_object, decode_json
 from limner.models.offline.album import Album, AlbumPicture, called
 from limner.models.offline.sources import Document, take_document
 from limner.wires.item_views import (
@@ -29,9 +30,10 @@ from limner.wires.item_views import (
 
 GENERATE, EDIT, INSPECT, RECALL = "image_generate", "image_edit", "inspect_image", "image_recall"
 RENDER, SEARCH, TRANSFORM = "image_render", "asset_search", "image_transform"
-# No rule calls the last two, and no reply names them.
+CHECK = "image_check"
+# No rule calls `image_batch`, and no reply names it.
 OWN_TOOLS = frozenset(
-    {GENERATE, EDIT, INSPECT, RECALL, RENDER, SEARCH, TRANSFORM, "image_check", "image_batch"}
+    {GENERATE, EDIT, INSPECT, RECALL, RENDER, SEARCH, TRANSFORM, CHECK, "image_batch"}
 )
 ILLUSTRATOR = "illustrator"
 """The provider that draws from words and cannot change a picture."""
@@ -171,10 +173,10 @@ def _ask(talk: Transcript, parts: Sequence[ContentPart]) -> None:
 
 def _do(talk: Transcript, call: FunctionCall | None, output: FunctionCallOutput) -> None:
     words, pictures = _read(output.parts)
-    value = _object(words)
+    value = as_object(decode_json(words))
     deed = PastAction(
         tool="" if call is None else call.name,
-        arguments={} if call is None else _object(call.arguments),
+        arguments={} if call is None else as_object(decode_json(call.arguments)),
         words=words,
         value=value,
         ok=output.succeeded is not False and "error" not in value and words != ABORTED,
@@ -189,8 +191,7 @@ def _do(talk: Transcript, call: FunctionCall | None, output: FunctionCallOutput)
 def _shown(deed: PastAction) -> tuple[AlbumPicture, ...]:
     """The pictures that one of limner's own tools made, or was asked about."""
     if deed.tool == INSPECT:
-        others: object = deed.arguments.get("paths")
-        names = [deed.arguments.get("path"), *_list(others)]
+        names = [deed.arguments.get("path"), *as_list(deed.arguments.get("paths"))]
         return tuple(called(name) for name in names if isinstance(name, str) and name)
     if deed.tool not in (GENERATE, EDIT, RECALL, RENDER, TRANSFORM):
         return ()
@@ -200,20 +201,22 @@ def _shown(deed: PastAction) -> tuple[AlbumPicture, ...]:
 
 def drawn_in(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """What a tool says of each picture it made, even if it made only one."""
-    several = _list(value.get("pictures"))
-    each = [cast("dict[str, Any]", one) for one in several if isinstance(one, dict)]
-    return [*each] or [value]
+    return [one for one in map(as_object, as_list(value.get("pictures"))) if one] or [value]
+
+
+def size_in(value: Mapping[str, Any]) -> tuple[int, int] | None:
+    """The width and height that a tool says a picture has."""
+    sides = as_object(value.get("dimensions"))
+    width, height = sides.get("width"), sides.get("height")
+    return (width, height) if isinstance(width, int) and isinstance(height, int) else None
 
 
 def _made(one: Mapping[str, Any], deed: PastAction) -> AlbumPicture:
-    size: object = one.get("dimensions")
-    sides = cast("dict[str, object]", size) if isinstance(size, dict) else {}
-    width, height = sides.get("width"), sides.get("height")
     cost = one.get("cost_usd", 0.0 if deed.tool in (RENDER, TRANSFORM) else None)
     return AlbumPicture(
         handle=_string(one.get("image")),
         path=_string(one.get("path")),
-        size=(width, height) if isinstance(width, int) and isinstance(height, int) else None,
+        size=size_in(one),
         order=deed.arguments if deed.tool == GENERATE else None,
         provider=_string(deed.value.get("provider")),
         # A document and a transformed picture are always free, and their values have no price.
@@ -253,17 +256,6 @@ def _noted(note: re.Match[str]) -> AlbumPicture:
         order={"prompt": note["caption"]} if is_drawn else None,
         provider=ILLUSTRATOR if is_drawn else None,
     )
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(text, type=dict[str, Any])
-    except (msgspec.DecodeError, RecursionError):
-        return {}
-
-
-def _list(value: object) -> list[object]:
-    return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def _string(value: object) -> str | None:

@@ -1,4 +1,4 @@
--- The pictures that a person looks for, the newest first; triggers keep the table (migration 14).
+-- The pictures that a person looks for, the newest first; triggers keep the table (migrations 14 and 17).
 -- Each of the `gallery_by_*` queries starts with the index of one filter. An empty text is no filter.
 
 -- name: gallery_page
@@ -12,7 +12,12 @@ ORDER BY gallery.id DESC;
 
 -- name: gallery_by_id
 SELECT id FROM gallery NOT INDEXED
-WHERE id < :before AND cost_nano >= :cost_nano
+WHERE id < :before
+ORDER BY id DESC LIMIT :limit OFFSET :skip;
+
+-- name: gallery_by_cost
+SELECT id FROM gallery INDEXED BY gallery_by_cost
+WHERE cost_nano > 0 AND cost_nano >= :cost_nano AND id < :before
 ORDER BY id DESC LIMIT :limit OFFSET :skip;
 
 -- name: gallery_by_words
@@ -51,19 +56,25 @@ WHERE provider = :provider AND id < :before
     AND :provider IN ('', provider) AND cost_nano >= :cost_nano
 ORDER BY id DESC LIMIT :limit OFFSET :skip;
 
--- name: gallery_count
-SELECT count(*) AS total FROM gallery;
+-- name: gallery_span
+-- How many pictures there are, and the first and the last id.
+SELECT
+    coalesce((SELECT pictures FROM gallery_totals WHERE model = ''), 0) AS total,
+    coalesce((SELECT min(id) FROM gallery), 1) AS oldest,
+    coalesce((SELECT max(id) FROM gallery), 0) AS newest;
 
 -- name: gallery_models
 -- The models that drew something, those with most pictures first.
-SELECT model AS name, count(*) AS pictures
-FROM gallery INDEXED BY gallery_by_model
-WHERE model > ''
-GROUP BY model
+SELECT model AS name, pictures
+FROM gallery_totals
+WHERE model > '' AND pictures > 0
 ORDER BY pictures DESC, model;
 
 -- name: gallery_clear
 DELETE FROM gallery;
+
+-- name: gallery_totals_clear
+DELETE FROM gallery_totals;
 
 -- name: gallery_rebuild
 -- All rows anew, for a repair.

@@ -39,7 +39,8 @@ SELECT
     ledger.owner_pid AS pid, ledger.owner_start AS start, ledger.owner_boot AS boot,
     ledger.owner, owners.host, owners.namespace, owners.beat_ms, owners.beat_up_ms
 FROM jobs JOIN ledger ON ledger.id = jobs.ledger_id LEFT JOIN owners ON owners.id = ledger.owner
-WHERE ledger.state IN ('sent', 'unknown')
+WHERE ledger.state = 'unknown'
+    OR (ledger.state = 'sent' AND jobs.remote_batch IS NULL)
     OR (ledger.state = 'settled' AND ledger.picture IS NOT NULL AND ledger.path IS NULL)
     OR (ledger.state = 'settled' AND ledger.picture IS NULL AND jobs.delivered_path IS NOT NULL)
 ORDER BY ledger.id;

@@ -59,7 +59,11 @@ SELECT
     ledger.owner_start AS start, ledger.owner_boot AS boot, owners.host, owners.namespace,
     owners.beat_ms, owners.beat_up_ms
 FROM ledger LEFT JOIN owners ON owners.id = ledger.owner
+-- What was sent in a batch of the vendor belongs to the vendor, whichever process has ended.
 WHERE ledger.state IN ('reserved', 'sent')
+    AND NOT EXISTS (
+        SELECT 1 FROM jobs WHERE jobs.ledger_id = ledger.id AND jobs.remote_batch IS NOT NULL
+    )
 ORDER BY ledger.id;
 
 -- name: ledger_recent

@@ -29,10 +29,10 @@ IMAGE_TRANSFORM = ToolDeclaration(
     name="image_transform",
     title="Crop, scale, mark or convert a picture",
     description="Make a new picture from one, exactly and free of charge: crop, rotate, flip, "
-    "resize, pad, make a flat background transparent (cut_out), make parts unreadable (blur), draw "
-    "boxes, arrows and numbered points (marks), convert, compress to a size (max_bytes). Steps "
-    "happen in this order: blur, marks, crop, rotate, flip, cut_out, resize, pad. All positions "
-    "are pixels of the original, which does not change.",
+    "resize, pad, make it grey, make a flat background transparent (cut_out), make parts "
+    "unreadable (blur), draw boxes, arrows and numbered points (marks), convert, compress to a "
+    "size (max_bytes). Steps happen in this order: blur, marks, crop, rotate, flip, grey, cut_out, "
+    "resize, pad. All positions are pixels of the original, which does not change.",
     arguments=TransformArguments,
     answer=TransformAnswer,
     hints=ToolHints(read_only=False, destructive=True, idempotent=False, open_world=False),

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
-from limner.frontends.studio.api import drawings, live, money, pictures
+from limner.frontends.studio.api import drawings, inspections, live, money, pictures
 
-ENDPOINTS = (*pictures.ENDPOINTS, *drawings.ENDPOINTS, *money.ENDPOINTS, *live.ENDPOINTS)
+ENDPOINTS = (
+    *pictures.ENDPOINTS,
+    *drawings.ENDPOINTS,
+    *inspections.ENDPOINTS,
+    *money.ENDPOINTS,
+    *live.ENDPOINTS,
+)

@@ -4,6 +4,8 @@ import { html, render, useEffect, useState } from "/static/vendor/preact-htm.js"
 import { Gallery } from "/static/gallery.js";
 import { PicturePage } from "/static/picture.js";
 import { Draw } from "/static/draw.js";
+import { Compare } from "/static/compare.js";
+import { Inspect } from "/static/inspect.js";
 import { Money } from "/static/money.js";
 import { Tray } from "/static/runs.js";
 import { Icon } from "/static/icons.js";
@@ -11,6 +13,8 @@ import { Icon } from "/static/icons.js";
 const PAGES = [
   { path: "", title: "Gallery", icon: "gallery", page: Gallery },
   { path: "draw", title: "Draw", icon: "draw", page: Draw },
+  { path: "inspect", title: "Inspect", icon: "zoom", page: Inspect },
+  { path: "compare", title: "Compare", icon: "compare", page: Compare },
   { path: "money", title: "Money", icon: "money", page: Money },
 ];
 

@@ -6,6 +6,7 @@ const SHAPES = {
   gallery: "M3 5h8v8H3zM14 5h7v5h-7zM14 13h7v6h-7zM3 16h8v3H3z",
   draw: "M4 20l1-5L16 4l4 4L9 19zM13.5 6.5l4 4",
   money: "M4 19V9M10 19V5M16 19v-7M21 19H3",
+  compare: "M12 3v18M4 6h5v12H4zM15 6h5v12h-5z",
   back: "M14 5l-7 7 7 7",
   save: "M12 4v11M7 11l5 5 5-5M5 20h14",
   zoom: "M10.5 4a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13zM15.5 15.5L20 20M8 10.5h5M10.5 8v5",

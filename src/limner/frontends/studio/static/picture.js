@@ -69,7 +69,7 @@ export function Viewer({ src, width, height, label, children }) {
       </div>`}
       <div class="tools">
         <button aria-label="Smaller" onClick=${() => zoom(1 / 1.5)}>−</button>
-        <button aria-label="Fit to the window" onClick=${() => setView(fitted())}>${view ? Math.round(view.scale * 100) : 100} %</button>
+        <button title="Fit to the window" onClick=${() => setView(fitted())}>${view ? Math.round(view.scale * 100) : 100} %</button>
         <button aria-label="Larger" onClick=${() => zoom(1.5)}>+</button>
       </div>
     </div>`;
@@ -86,7 +86,9 @@ const origin = ({ lineage }) => {
 };
 
 // The family as columns: ancestors on the left, this picture in the middle, what became of it right.
-function Family({ facts }) {
+function Family({ facts: all }) {
+  // What models were sent is no picture that a person made.
+  const facts = { ...all, offspring: all.offspring.filter((one) => one.lineage.made !== "fit") };
   if (!facts.ancestors.length && !facts.offspring.length) return null;
   const self = { handle: facts.handle, lineage: facts.lineage, parent: null };
   const known = new Map([self, ...facts.ancestors, ...facts.offspring].map((one) => [one.handle, one]));
@@ -136,6 +138,28 @@ function Family({ facts }) {
     </section>`;
 }
 
+const parentOf = ({ ancestors }) => (ancestors.length ? ancestors[0].handle : null);
+
+// The text that is read in the picture here, as boxes over it.
+function Evidence({ lines, scale }) {
+  return lines.map(({ box, text }, index) => html`<div key=${index} class="evidence" title=${text} style=${{
+    left: box.x * scale + "px", top: box.y * scale + "px", width: box.width * scale + "px", height: box.height * scale + "px" }}></div>`);
+}
+
+function Reading({ handle, lines, change }) {
+  const [state, setState] = useState({});
+  const read = async () => {
+    setState({ isBusy: true });
+    try { change((await get(`/api/pictures/${handle}/evidence`)).lines); setState({}); } catch (error) { setState({ error }); }
+  };
+  return html`
+    <section><h2>Text in the picture</h2>
+      ${!lines && html`<button onClick=${read} disabled=${state.isBusy}>${state.isBusy ? "Reading" : "Read it here, for free"}</button>`}
+      ${state.error && html`<p class="problem" role="alert">${state.error.message} ${state.error.hint || ""}</p>`}
+      ${lines && (lines.length ? html`<ul class="found">${lines.map((one, index) => html`<li key=${index}>${one.text}</li>`)}</ul>` : html`<p class="quiet-text">No text was found.</p>`)}
+    </section>`;
+}
+
 function Calls({ calls }) {
   if (!calls.length) return null;
   return html`
@@ -181,6 +205,7 @@ const neighbour = (handle, step) => {
 export function PicturePage({ handle }) {
   const [facts, setFacts] = useState(null);
   const [error, setError] = useState(null);
+  const [lines, setLines] = useState(null);
   useEffect(() => {
     get("/api/pictures/" + encodeURIComponent(handle)).then(setFacts, setError);
     const keys = (event) => {
@@ -205,12 +230,15 @@ export function PicturePage({ handle }) {
         </span>
         ${facts && facts.lineage.prompt && html`<a class="button" href=${"#/draw/again/" + handle}>Draw again</a>`}
         ${facts && html`<a class="button" href=${"#/draw/change/" + handle}>Change</a>`}
+        ${facts && html`<a class="button" href=${"#/inspect/" + handle}>Inspect</a>`}
+        ${facts && html`<a class="button" href=${`#/compare/${parentOf(facts) || "-"}/${handle}`}>Compare</a>`}
         ${facts && html`<a class="button" href=${download(handle)} aria-label="Save the picture"><${Icon} name="save" /></a>`}
       </header>
       ${error && html`<p class="problem" role="alert">${error.message}</p>`}
       ${facts && html`<div class="split">
-        <${Viewer} src=${file(handle)} width=${facts.dimensions.width} height=${facts.dimensions.height} label=${title} />
-        <aside aria-label="About the picture"><${Details} facts=${facts} /></aside>
+        <${Viewer} src=${file(handle)} width=${facts.dimensions.width} height=${facts.dimensions.height} label=${title}>
+          ${(scale) => html`<${Evidence} lines=${lines || []} scale=${scale} />`}<//>
+        <aside aria-label="About the picture"><${Details} facts=${facts} /><${Reading} handle=${handle} lines=${lines} change=${setLines} /></aside>
       </div>`}
     </article>`;
 }
