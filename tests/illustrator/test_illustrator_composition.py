@@ -57,6 +57,7 @@ def test_words_for_a_side_decide_where_a_thing_stands(prompt: str, order: list[s
         ("a cat with a hat", [("cat", None), ("top-hat", Relation("wearing", 0))]),
         ("a girl with a balloon", [("girl-standing", None), ("balloon", Relation("holding", 0))]),
         ("a boy with a dog", [("boy-standing", None), ("dog", None)]),
+        ("a baby elephant", [("elephant", None)]),
         ("a bowl of cherries", [("bowl", None), ("cherries", Relation("in", 0))]),
         (
             "an island with two palm trees",
@@ -83,6 +84,8 @@ def test_small_words_relate_things(
         ("a cat in a house", "approximated", ["in"]),
         ("my grandma baking cookies", "approximated", ["baking"]),
         ("a castle with four towers", "approximated", ["four towers (castle)"]),
+        ("a snowman with a red scarf", "approximated", ["red scarf (snowman)"]),
+        ("a haunted house with a ghost in the window", "left out", ["in"]),
         ("a medieval castle with four towers and a drawbridge", "approximated", []),
     ],
 )

@@ -443,3 +443,8 @@ async def test_kill_minus_nine_inside_a_write_leaves_all_before_it_and_none_of_i
     store = Store(path)
     assert [row["id"] for row in await store.read(sessions)] == ["whole"]
     await store.aclose()
+
+
+def test_no_two_migrations_have_the_same_number() -> None:
+    numbers = [number for number, _ in migrations()]
+    assert numbers == sorted(set(numbers))

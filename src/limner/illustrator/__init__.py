@@ -4,9 +4,10 @@
 ``prompt_parser`` parses it into a ``parsed_prompt`` with the tables of ``grammar``,
 ``vocabulary``, ``people`` and ``scenes``, ``thing_list`` relates the things, ``languages``
 translates a prompt that is not English, ``person_art`` draws people, ``palette`` changes the
-colours of a picture, ``backdrop`` draws the scene, ``groups`` and ``placement`` arrange the things
-with the sizes of ``figures``, and ``compose`` puts it all together. Nothing here parses XML or
-decodes pixels.
+colours of a picture. ``backdrop`` draws the scene with ``sky``, ``land``, ``scenery`` and
+``rooms``, ``groups`` and ``placement`` arrange the things with the tables of ``figures`` and
+``sizes``, and ``compose`` puts it all together in one of the ``styles``. Nothing here parses XML
+or decodes pixels.
 
 The modules are loaded on first use: most programs with an API key never need them.
 """

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from limner.illustrator import land, other_backdrops, rooms, scenery, sky
+from limner.illustrator import land, scenery, sky
 from limner.illustrator.scenes import INDOORS, Scene
 from limner.illustrator.sky import LIGHTS, Light
 from limner.rendering.canvas import Canvas, mix
 
+Box = tuple[float, float, float, float]
 _SEA = "#1b86c0"
 # Places with something high in front of the horizon.
 _HIGH = frozenset(
@@ -87,7 +88,7 @@ def draw_backdrop(
     *,
     orb: bool,
     standing: bool,
-    taken: Sequence[rooms.Box] = (),
+    taken: Sequence[Box] = (),
     furnished: bool = False,
 ) -> None:
     """Draw the scene.
@@ -96,18 +97,25 @@ def draw_backdrop(
     ground. ``taken`` are the boxes of things, which should not hide the window of a room; a
     ``furnished`` room gets no further furniture.
     """
+    if scene.has(*INDOORS) and scene.paper is None:
+        _draw_indoors(canvas, scene, taken, furnished=furnished)
+    elif scene.paper is None and scene.places and not scene.has("space", "moon", "underwater"):
+        _draw_outdoors(canvas, scene, orb=orb, standing=standing)
+    else:
+        _draw_elsewhere(canvas, scene)
+
+
+def _draw_elsewhere(canvas: Canvas, scene: Scene) -> None:
+    from limner.illustrator import other_backdrops  # noqa: PLC0415 - loaded on first use
+
     if scene.paper is not None or not scene.places:
         other_backdrops.draw_plain_paper(canvas, scene.paper or "#eef1f6")
-    elif scene.has(*INDOORS):
-        _draw_indoors(canvas, scene, taken, furnished=furnished)
     elif scene.has("space", "moon"):
         other_backdrops.draw_space(canvas)
         if scene.has("moon"):
             other_backdrops.draw_moon_ground(canvas, top=0.68 * canvas.height)
-    elif scene.has("underwater"):
-        other_backdrops.draw_underwater(canvas, floor=0.84 * canvas.height)
     else:
-        _draw_outdoors(canvas, scene, orb=orb, standing=standing)
+        other_backdrops.draw_underwater(canvas, floor=0.84 * canvas.height)
 
 
 def draw_foreground(canvas: Canvas, scene: Scene) -> None:
@@ -117,15 +125,17 @@ def draw_foreground(canvas: Canvas, scene: Scene) -> None:
     indoors = scene.has(*INDOORS)
     if scene.weather & {"rain", "storm"} and not indoors:
         sky.draw_rain(canvas)
+    if "autumn" in scene.weather and not indoors:
+        sky.draw_leaves(canvas)
     if "snowfall" in scene.weather and not indoors:
         sky.draw_snowfall(canvas)
     if not indoors:
         sky.draw_veil(canvas, LIGHTS[scene.hour])
 
 
-def _draw_indoors(
-    canvas: Canvas, scene: Scene, taken: Sequence[rooms.Box], *, furnished: bool
-) -> None:
+def _draw_indoors(canvas: Canvas, scene: Scene, taken: Sequence[Box], *, furnished: bool) -> None:
+    from limner.illustrator import rooms  # noqa: PLC0415 - loaded on first use
+
     room = next(place for place in scene.places if place in INDOORS)
     rooms.draw_room(
         canvas,
@@ -222,7 +232,8 @@ def _draw_far(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) -> 
         leaves = "#b8702e" if "autumn" in scene.weather else "#2f6b45"
         land.draw_forest(canvas, light, foot=horizon, height=0.36 * height, colour=leaves)
     elif scene.has("lake", "snow"):
-        pines = mix("#2f6b45", "#ffffff", 0.3) if scene.has("snow") else "#2f6b45"
+        pines = "#b8702e" if "autumn" in scene.weather else "#2f6b45"
+        pines = mix(pines, "#ffffff", 0.3) if scene.has("snow") else pines
         land.draw_forest(canvas, light, foot=horizon, height=0.09 * height, colour=pines)
 
 

@@ -219,10 +219,26 @@ def _draw(
         middle = placed.x + (left + right) / 2 * placed.scale
         shadow = canvas.glow("#000000", "#000000", opacities=(0.38, 0))
         canvas.ellipse(middle, placed.y + bottom * placed.scale, half * 1.08, half * 0.16, shadow)
+    _extend_bridge(canvas, placed, drawings)
     for part in placed.parts():
         _draw_part(canvas, part, drawings)
         if part.info.name == SIGN and texts:
             _draw_lettering(canvas, part, texts)
+
+
+def _extend_bridge(canvas: Canvas, placed: Placed, drawings: dict[str, Asset]) -> None:
+    """Let a bridge reach both sides of the picture."""
+    bridge = next((part for part in placed.parts() if part.info.name == "stone-bridge"), None)
+    if bridge is None or placed.group.parts[0].info.name != "stone-bridge":
+        return
+    # Neighbours overlap a little, so that no gap shows.
+    step = bridge.width * 0.98
+    for nth in range(1, int(canvas.width / step) + 1):
+        for side in (-nth, nth):
+            moved = replace(bridge, left=bridge.left + side * step)
+            left, _, right, _ = moved.drawn
+            if right > 0 and left < canvas.width:
+                _draw_part(canvas, moved, drawings)
 
 
 def _draw_foam(canvas: Canvas, placed: Placed) -> None:

@@ -20,7 +20,6 @@ from limner.illustrator.backdrop import draw_backdrop, draw_foreground
 from limner.illustrator.compose import complete_scene, compose, used_assets
 from limner.illustrator.grammar import named_genres
 from limner.illustrator.layout import KeptDrawing
-from limner.illustrator.other_backdrops import draw_plain_paper
 from limner.illustrator.parsed_prompt import STATES, ParsedPrompt
 from limner.illustrator.prompt_parser import parse_prompt
 from limner.illustrator.scenes import HOURS, PLACES, Scene
@@ -240,6 +239,7 @@ def _from_genre(prompt: str, width: int, height: int, lay_out: LayOut) -> Illust
 
 def _card(prompt: str, parsed: ParsedPrompt, width: int, height: int) -> Illustration:
     """A prompt of which nothing is known, as a card that says so."""
+    from limner.illustrator.other_backdrops import draw_plain_paper  # noqa: PLC0415 - on first use
     from limner.rendering.text import wrap  # noqa: PLC0415 - loaded on first use
 
     canvas = Canvas(width, height)

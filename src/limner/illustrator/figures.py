@@ -144,6 +144,9 @@ _IN_THE_BACK = word_set(
 HATS = word_set(
     "top-hat womans-hat billed-cap crown graduation-cap military-helmet rescue-workers-helmet"
 )
+_LIKE_PEOPLE = word_set(
+    "robot-standing snowman snowman-without-snow teddy-bear scarecrow ghost alien"
+)
 _WORN = word_set("scarf necktie backpack headphone")
 _HELD_GROUPS = word_set(
     """
@@ -152,7 +155,9 @@ _HELD_GROUPS = word_set(
     """
 )
 EYEWEAR = frozenset({"glasses", "sunglasses", "goggles"})
-HELD_HIGH = frozenset({"balloon", "kite", "umbrella", "white-flag", "black-flag", "parachute"})
+HELD_HIGH = frozenset(
+    {"sparkles", "balloon", "kite", "umbrella", "white-flag", "black-flag", "parachute"}
+)
 WIELDED = word_set("tennis dagger hammer axe magic-wand pick bow-and-arrow")
 READABLE = frozenset({"open-book", "newspaper", "scroll", "page-facing-up"})
 CONTAINERS = word_set(
@@ -222,7 +227,7 @@ def surface(info: AssetInfo) -> tuple[float, float]:
 
 def is_alive(info: AssetInfo) -> bool:
     """Whether a picture shows a person or an animal, who can hold and wear things."""
-    return info.group.startswith(("person", "animal")) or info.group in ("cat-face", "monkey-face")
+    return info.group.startswith(("person", "animal")) or info.name in _LIKE_PEOPLE
 
 
 def carries(owner: AssetInfo, info: AssetInfo) -> bool:

@@ -52,6 +52,7 @@ NUMBERS = {
 }
 # Phrases for a count; a "field of" things is also a place.
 GROUPS_OF = {
+    "couple of": 2,
     "family of": 4,
     "team of": 4,
     "crowd of": 8,
@@ -64,7 +65,16 @@ GROUPS_OF = {
     "rows of": 8,
 }
 # Nouns that mean several.
-COLLECTIVES = {"crowd": 8, "audience": 8, "team": 4, "family": 4, "band": 3, "rock band": 3}
+COLLECTIVES = {
+    "couple": 2,
+    "twins": 2,
+    "crowd": 8,
+    "audience": 8,
+    "team": 4,
+    "family": 4,
+    "band": 3,
+    "rock band": 3,
+}
 # The count for a plural without a number.
 BARE_PLURAL = 3
 

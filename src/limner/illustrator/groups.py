@@ -191,6 +191,9 @@ def _attached(
     part = attach(_stand(things, place, nth=slot.nth), parent, kind=kind, slot=slot)
     yield part
     for tied, how in _attached_to(things, place):
-        # One ball is for one of the children.
-        if slot.nth < things[tied].count or how == "wearing":
-            yield from _attached(things, tied, part, kind=how, slot=Slot())
+        copies = things[tied].count
+        if things[place].count > 1:
+            # One ball is for one of the children.
+            copies = int(slot.nth < copies or how == "wearing")
+        for nth in range(copies):
+            yield from _attached(things, tied, part, kind=how, slot=Slot(nth, copies))

@@ -30,6 +30,8 @@ PARTS: Mapping[str, Mapping[str, str]] = {
     "birthday-cake": {"candle": ""},
     "castle": {"tower": "", "gate": "", "wall": "", "flag": ""},
     "drawbridge-castle": {"tower": "", "gate": "", "wall": "", "drawbridge": ""},
+    "derelict-house": {"door": "", "window": "", "roof": ""},
+    "snowman": {"nose": "", "carrot nose": "", "scarf": "", "hat": ""},
     "fishbowl": {"goldfish": "", "fish": ""},
     "treehouse": {"tree": "", "oak tree": "", "oak": "", "big tree": ""},
 }

@@ -333,8 +333,13 @@ class _Parser(msgspec.Struct):
         if self.colour is not None and PARTS[thing.asset][part]:
             painted = (part, grammar.COLOURS[self.colour])
             self.things.items[place] = replace(thing, parts=(*thing.parts, painted))
+        if self.relation is not None and self.relation_words != "with":
+            # "A ghost in the window": the window is there, but nothing is in it.
+            self._note(self.relation_words, "left out")
+            self.relation = None
         fixed = self.modifiers and not PARTS[thing.asset][part]
-        fixed = fixed and self.count != PART_COUNTS.get((thing.asset, part))
+        if self.colour is None and self.count is not None:
+            fixed = fixed and self.count != PART_COUNTS.get((thing.asset, part))
         self._note(self._whole(text), "approximated" if fixed else "drawn", thing.asset)
         self._clear()
         return True

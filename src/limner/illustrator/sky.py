@@ -226,6 +226,16 @@ def draw_snowfall(canvas: Canvas) -> None:
         canvas.ellipse(x, y, radius, radius, "#fff", opacity="0.8")
 
 
+def draw_leaves(canvas: Canvas) -> None:
+    """Autumn leaves in the air and on the ground."""
+    for _ in range(_spread(canvas, 46)):
+        x, y = canvas.random.uniform(0, canvas.width), canvas.random.uniform(0, canvas.height)
+        size = canvas.unit * canvas.random.uniform(0.008, 0.016)
+        colour = canvas.random.choice(("#e0832b", "#c9502a", "#e8b03a", "#a8482a"))
+        turn = f"rotate({canvas.random.uniform(0, 180):.0f} {number(x)} {number(y)})"
+        canvas.ellipse(x, y, size, size * 0.5, colour, transform=turn, opacity="0.9")
+
+
 def draw_fog(canvas: Canvas, light: Light, *, horizon: float) -> None:
     """Bands of mist near the horizon."""
     pale = mix(light.sky[2], "#ffffff", 0.4)

@@ -88,8 +88,8 @@ _WATERCOLOUR = (
     '<feComposite in="d" in2="SourceGraphic" operator="over" result="f"/>'
     '<feGaussianBlur in="f" stdDeviation="1.1" result="s"/>'
     '<feColorMatrix in="s" type="matrix" values="{wash}" result="w"/>'
-    '<feTurbulence type="fractalNoise" baseFrequency="0.02" numOctaves="4" seed="9"/>'
-    '<feColorMatrix type="matrix" values="0 0 0 0 1 0 0 0 0 1 0 0 0 0 1 1.2 0 0 0 -0.5" '
+    '<feTurbulence type="fractalNoise" baseFrequency="0.035" numOctaves="3" seed="9"/>'
+    '<feColorMatrix type="matrix" values="0 0 0 0 1 0 0 0 0 1 0 0 0 0 1 0.7 0 0 0 -0.26" '
     'result="g"/><feComposite in="g" in2="w" operator="over"/>'
 ).replace("{wash}", _grade(0.8, (0.85, 0.85, 0.85), (0.14, 0.14, 0.14)))
 _FILL = re.compile(r' fill="(?!none)[^"]*"')

@@ -68,7 +68,8 @@ SYNONYMS = {
     "health-worker": "medic",
     "man-dancing": "disco dancer",
     "man-mage": "warlock",
-    "man-standing": "man, guy, gentleman, father, dad, businessman, ~husband, ~uncle, ~boss, ~son, "
+    "man-standing": "man, ~groom, guy, gentleman, father, dad, businessman, ~husband, ~uncle, "
+    "~boss, ~son, "
     "~friend, ~customer, ~tourist, ~fisherman, ~hunter, ~sailor, ~soldier, ~driver, "
     "~lumberjack, ~carpenter",
     "man-superhero": "superman",
@@ -93,7 +94,8 @@ SYNONYMS = {
     "person-standing": "person, human, somebody, someone, ~neighbour, ~neighbor, ~visitor, "
     "~worker, "
     "~gardener, ~baker, ~builder, ~painter, ~photographer, ~musician, ~speaker, "
-    "~shopper, ~passenger, ~traveller, ~traveler, ~team, ~crowd, ~audience, ~family",
+    "~shopper, ~passenger, ~traveller, ~traveler, ~team, "
+    "~crowd, ~audience, ~family, ~couple, ~twins",
     "person-superhero": "superhero",
     "person-supervillain": "supervillain, villain",
     "person-surfing": "surfer",
@@ -133,7 +135,7 @@ SYNONYMS = {
     "fallen-leaf": "autumn leaf, fallen leaf, leaf",
     "herb": "twig, sprig, leafy branch",
     "hyacinth": "lavender, lilac",
-    "lotus": "water lily, waterlily, lotus flower",
+    "lotus": "~lily pad, water lily, waterlily, lotus flower",
     "mushroom": "toadstool",
     "palm-tree": "palm",
     "potted-plant": "houseplant, house plant, plant, pot plant, ~fern, ~bonsai",
@@ -245,7 +247,7 @@ SYNONYMS = {
     "bush": "shrub, hedge, bushes",
     "vines": "vine, ivy",
     "server": "servers, server rack, data center, datacenter",
-    "chess-knight": "chess piece, chess figure, chess horse",
+    "chess-knight": "~chess, chess piece, chess figure, chess horse",
     "starfish": "sea star",
     "seahorse": "sea horse",
     "seagull": "gull, sea gull, albatross",

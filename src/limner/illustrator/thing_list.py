@@ -19,6 +19,7 @@ _FISH = frozenset({"fish", "tropical-fish"})
 _PLAIN_PEOPLE = frozenset(
     {"boy-standing", "girl-standing", "man-standing", "woman-standing", "child-standing"}
 )
+_KIN = frozenset({"baby", "woman-standing", "man-standing"})
 # With these, the thing after the word belongs to the thing before it; with others, vice versa.
 _BELONGS_TO_SUBJECT = frozenset({"holding", "wearing", "playing", "eating"})
 # With these, both things keep their own places, on these sides.
@@ -113,20 +114,14 @@ class ThingList(msgspec.Struct):
         last = self.items[-1] if self.items else None
         if last is None:
             return False
+        one: Subject | None = None
         if relation == "in" and thing.asset == "fishbowl" and last.asset in _FISH:
-            self.items[-1] = thing
-            return True
-        if relation is not None or last.words.split()[-1] != words:
-            return False
-        if last.asset == "robot-standing" and thing.person is not None:
-            return True
-        is_role = assets.info(last.asset).group.startswith("person")
-        if is_role and thing.asset in _PLAIN_PEOPLE:
-            self.items[-1] = replace(
-                thing, person=_in_clothes_of(last, thing), words=f"{last.words} {thing.words}"
-            )
-            return True
-        return False
+            one = thing
+        elif relation is None and last.words.split()[-1] == words:
+            one = _compound(last, thing)
+        if one is not None:
+            self.items[-1] = one
+        return one is not None
 
     def tie_back(self, relation: str) -> bool:
         """Tie the last thing to the first: "with a gull above her"."""
@@ -212,7 +207,24 @@ class ThingList(msgspec.Struct):
     def _subject(self, last: int) -> int:
         """The thing that a further phrase is about: the holder, not the held thing."""
         held = self.items[last].relation
-        return held.to if held is not None and held.kind in _BELONGS_TO_SUBJECT else last
+        # The apples of "a basket of apples" are in a thing that was named before them.
+        belongs = held is not None and (held.kind in _BELONGS_TO_SUBJECT or held.to < last)
+        return held.to if held is not None and belongs else last
+
+
+def _compound(first: Subject, second: Subject) -> Subject | None:
+    """What two nouns in a row mean together; None if they are two things."""
+    words = f"{first.words} {second.words}"
+    if first.asset == "robot-standing" and second.person is not None:
+        return first
+    if first.asset in _KIN and assets.info(second.asset).group.startswith("animal"):
+        # A mother duck is a duck, and a baby elephant a small elephant.
+        scale = second.scale * (0.6 if first.asset == "baby" else 1.0)
+        return replace(second, scale=scale, words=words)
+    is_role = assets.info(first.asset).group.startswith("person")
+    if is_role and second.asset in _PLAIN_PEOPLE:
+        return replace(second, person=_in_clothes_of(first, second), words=words)
+    return None
 
 
 def _in_clothes_of(role: Subject, thing: Subject) -> Person | None:
