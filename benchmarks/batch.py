@@ -35,6 +35,7 @@ LONG = (1_000, 100_000)
 CONCURRENCY = 32
 PRICE_NANO = 1_000
 MOST = 1.2
+GUARD_S = 120.0
 LITELLM = "litellm==1.77.5"
 ANSWER = {
     "id": "1",
@@ -161,9 +162,10 @@ def _litellm(url: str, rows: int) -> float | None:
             capture_output=True,
             text=True,
             check=True,
-            env={**os.environ, "LITELLM_LOG": "ERROR"},
+            env={**os.environ, "LITELLM_LOG": "ERROR", "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
+            timeout=GUARD_S,
         )
-    except (OSError, subprocess.CalledProcessError):
+    except (OSError, subprocess.SubprocessError):
         return None
     return float(done.stdout.split()[-1])
 

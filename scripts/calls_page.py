@@ -162,9 +162,19 @@ CALLS = (
     Call(
         python="batch",
         functions=(Limner.batch,),
+        tool="image_batch",
         command="batch",
         words=("rows",),
-        reasons={"on_status": FUNCTION, "ask": FUNCTION},
+        reasons={
+            "on_status": FUNCTION,
+            "ask": FUNCTION,
+            "rate": "the user or the program decides it, not the model",
+            "lane": "the user or the program decides it, not the model",
+            "out": "a model gets the results in the answer",
+            "manifest": "in Python `rows` is a path too",
+            "job": "a batch of Python ends before the call returns",
+            "action": "`limner batch status`, `limner batch cancel`",
+        },
     ),
     Call(
         python="picture",

@@ -441,6 +441,7 @@ class Components:
             defaults=self.drawing_defaults,
             pictures=self.pictures,
             handles=self.handles,
+            batches=lambda: self.batches,
         )
 
     @part
@@ -450,7 +451,7 @@ class Components:
         from limner.tools.registry import ToolRegistry
 
         return ToolRegistry(
-            built_in_tools(self.tool_parts),
+            [tool for tool in built_in_tools(self.tool_parts) if tool.name != "image_batch"],
             concurrency=self.settings.images.concurrency,
             timeout_s=self.settings.tools.timeout_s,
         )
@@ -505,6 +506,7 @@ class Components:
             calls=calls,
             remote=remote,
             approval=self._approval,
+            running={},
         )
 
     @part
@@ -652,6 +654,8 @@ class Components:
         if self._is_scope:
             return
         try:
+            if "batches" in vars(self):
+                await vars(self)["batches"].aclose()
             await self._in_flight.aclose()
         finally:
             async with AsyncExitStack() as last:

@@ -31,6 +31,7 @@ TOOLS = [
     "inspect_image",
     "image_check",
     "asset_search",
+    "image_batch",
     "image_fit",
     "image_job",
     "image_recall",

@@ -31,6 +31,7 @@ def calls(studio: Studio, handle: str) -> list[tuple[str, dict[str, Any]]]:
         ("image_transform", {"image": handle, "resize": "50%"}),
         ("image_check", {"image": "two.png", "expect": ["is 64 x 64"]}),
         ("asset_search", {"words": "cat"}),
+        ("image_batch", {"rows": [{"key": "a", "prompt": "a fox", "provider": "illustrator"}]}),
         ("inspect_image", {"path": "two.png", "question": "How large is it?"}),
         ("image_fit", {"image": handle}),
         ("image_recall", {"handle": handle}),

@@ -60,6 +60,7 @@ OURS = [
     "inspect_image",
     "image_check",
     "asset_search",
+    "image_batch",
 ]
 
 

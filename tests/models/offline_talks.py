@@ -8,6 +8,7 @@ import msgspec
 
 from limner.models.offline.model import answer
 from limner.tools.built_in.asset_search import ASSET_SEARCH
+from limner.tools.built_in.image_batch import IMAGE_BATCH
 from limner.tools.built_in.image_check import IMAGE_CHECK
 from limner.tools.built_in.image_edit import IMAGE_EDIT
 from limner.tools.built_in.image_generate import IMAGE_GENERATE
@@ -29,6 +30,7 @@ TOOLS = (
     IMAGE_CHECK,
     IMAGE_RECALL,
     ASSET_SEARCH,
+    IMAGE_BATCH,
 )
 OFFERS = [ToolOffer(name=tool.name, description="", schema=tool.schema) for tool in TOOLS]
 

@@ -303,7 +303,7 @@ async def test_other_packages_bring_tools_and_a_broken_one_is_a_line_in_the_log(
             names = [tool.name for tool in lim.tools()]
         asked = [ToolCall(name="wave", arguments={"who": "you"})]
         (result,) = await lim.registry().execute_parallel(asked, ToolContext())
-        assert names[-2:] == ["asset_search", "wave"]
+        assert names[-2:] == ["image_batch", "wave"]
         assert result.content[0] == Text("hello you")
         # Its picture is kept by the Limner that has the tool.
         assert (await lim.pictures.recall(handle_of(PNG))).handle == handle_of(PNG)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -16,16 +17,25 @@ from limner.batches.export import export_rows, format_of
 from limner.batches.manifest import ManifestRow, digest_of, read_rows, rows_of
 from limner.batches.queue import BatchQueue
 from limner.batches.rates import parse_rates
-from limner.batches.records import Batch, BatchStatus
+from limner.batches.records import Batch, BatchStatus, RowResult
 from limner.batches.runner import BatchRunner
 from limner.dollars import format_usd, usd_to_nano
-from limner.errors import NANO_PER_USD, InputInvalid, LimnerError, OutputExists, UserError
+from limner.errors import (
+    NANO_PER_USD,
+    BudgetExceeded,
+    InputInvalid,
+    LimnerError,
+    OutputExists,
+    UserError,
+)
 from limner.tools.base import ApprovalPolicy, ToolContext
 from limner.tools.batch_calls import BatchCalls, RowCaller
 from limner.tools.consent import approve_spending
 from limner.tools.lane_calls import RemoteRowCalls
 
 QUOTED_AT_ONCE = 8
+ANSWER_WITHIN_S = 10.0
+SHOWN_RESULTS = 50
 SHOWN_PROBLEMS = 20
 
 OnStatus = Callable[[BatchStatus], None]
@@ -92,8 +102,22 @@ class BatchPlan(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
+class BatchAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model learns about a batch: its job, its state, and its first results."""
+
+    job: str
+    status: str
+    rows: int
+    done: int
+    failed: int
+    spent_usd: float
+    budget_usd: float
+    results: list[dict[str, Any]]
+    hint: str
+
+
 class Batches(msgspec.Struct, frozen=True, kw_only=True):
-    """The batches of one program."""
+    """The batches of one program; ``running`` has those that it runs in the background."""
 
     queue: BatchQueue
     runner: BatchRunner
@@ -101,6 +125,7 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
     calls: BatchCalls
     remote: RemoteRowCalls
     approval: ApprovalPolicy
+    running: dict[str, asyncio.Task[BatchStatus]]
 
     async def plan(
         self,
@@ -261,6 +286,69 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
             return await self.lane.cancel(batch, on_status=on_status)
         return await self.runner.status(batch)
 
+    async def start(
+        self,
+        given: str | Sequence[Mapping[str, Any]],
+        context: ToolContext,
+        *,
+        budget_usd: float | None,
+    ) -> BatchAnswer:
+        """Run the rows of a model in the background.
+
+        Raises:
+            BudgetExceeded: the conversation has a budget of its own, which a batch would pass by.
+        """
+        resolve = partial(context.reach.resolve_read, cwd=context.cwd)
+        manifest = await asyncio.to_thread(manifest_of, given, resolve=resolve)
+        if context.budget_nano is not None and budget_usd != 0:
+            raise BudgetExceeded(
+                "This session has a budget, and a batch has one of its own; nothing was sent",
+                hint="Call the tools one by one, or let the user run `limner batch run`.",
+            )
+        batch = await self.open(
+            manifest, context, budget_nano=budget_of(budget_usd), approved=False
+        )
+        return await self.follow(batch.id, action="run")
+
+    async def follow(self, job: str, *, action: str) -> BatchAnswer:
+        """Go on with a batch in the background, report about it, or cancel it.
+
+        Raises:
+            NotFound: there is no such batch.
+        """
+        batch = await self.queue.get(job)
+        if action == "cancel":
+            await self.cancel(batch.id)
+        elif action == "run" and (batch.id not in self.running or self.running[batch.id].done()):
+            task = asyncio.ensure_future(self.run(await self.reopen(batch.id)))
+            self.running[batch.id] = task
+        if (task := self.running.get(batch.id)) is not None:
+            await asyncio.wait({task}, timeout=ANSWER_WITHIN_S)
+        return await self._answer(await self.runner.status(batch))
+
+    async def aclose(self) -> None:
+        """Stop the batches that run in the background; rows in flight come to their end."""
+        tasks = [task for task in self.running.values() if not task.done()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _answer(self, status: BatchStatus) -> BatchAnswer:
+        rows = self.queue.results(status.batch, limit=SHOWN_RESULTS)
+        is_over = status.state in ("done", "cancelled")
+        return BatchAnswer(
+            job=status.batch.id,
+            status=status.state if is_over else "running",
+            rows=status.counts.rows,
+            done=status.counts.done,
+            failed=status.counts.failed,
+            spent_usd=status.spent_nano / NANO_PER_USD,
+            budget_usd=status.batch.budget_usd,
+            results=[_short(row) async for row in rows if row.state in ("done", "failed")],
+            hint="" if is_over else f'Call image_batch with {{"job": "{status.batch.id}"}} later.',
+        )
+
     async def export(self, name: str, path: Path) -> int:
         """Write the rows of a batch: JSONL, CSV, Parquet, a WebDataset tar, or pictures.
 
@@ -305,6 +393,14 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
             return offer.now_nano, offer.quote_nano
         except LimnerError as error:
             return error.message.removeprefix(f"Row {row.key!r}: ")
+
+
+def _short(row: RowResult) -> dict[str, Any]:
+    """A row as a model reads it."""
+    result: Any = {} if row.result is None else msgspec.json.decode(row.result)
+    error: Any = {} if row.error is None else msgspec.json.decode(row.error)
+    facts = {"path": result.get("path"), "text": result.get("text"), "error": error.get("message")}
+    return {"key": row.row_key} | {name: value for name, value in facts.items() if value}
 
 
 class _Sum:

@@ -200,6 +200,7 @@ async def test_the_model_is_offered_tools_of_both_forms_and_not_the_hidden_ones(
         "inspect_image",
         "image_check",
         "asset_search",
+        "image_batch",
     ]
     ours.append("image_recall")
     assert names == [*ours, "plain", "ui__shown", "tool_search"]
@@ -230,7 +231,7 @@ async def test_a_deferred_tool_is_found_called_and_remembered(stage: Stage) -> N
     async with stage.piped() as client:
         await client.request("thread/resume", threadId=thread)
         await client.turn(thread, "again")
-    offered = [[tool["name"] for tool in body["tools"]][8:] for body in stage.bodies]
+    offered = [[tool["name"] for tool in body["tools"]][9:] for body in stage.bodies]
     found = ["ui__screenshot", "tool_search"]
     assert offered == [["tool_search"], found, found, found]
     search, shot = stage.outputs()
@@ -386,6 +387,7 @@ async def test_tools_can_be_changed_and_ours_turned_off(stage: Stage) -> None:
         "inspect_image",
         "image_check",
         "asset_search",
+        "image_batch",
     ]
     offered = [[tool["name"] for tool in body["tools"]] for body in stage.bodies]
     assert offered == [[*ours, "old"], [*ours, "new"], [*ours, "new"], [*ours, "newer"]]

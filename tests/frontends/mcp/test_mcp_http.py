@@ -91,7 +91,7 @@ async def test_a_token_of_the_issuer_opens_the_door(studio: Studio, tmp_path: Pa
             httpx2.AsyncClient(headers=headers, timeout=30) as http,
             Client(streamable_http_client(server.url, http_client=http)) as client,
         ):
-            assert len((await client.list_tools()).tools) == 11
+            assert len((await client.list_tools()).tools) == 12
         async with httpx2.AsyncClient(timeout=30) as http:
             refused = await http.post(server.url, json={})
             wrong = {"Authorization": f"Bearer {token(aud='https://other.example')}"}
@@ -226,4 +226,4 @@ async def test_a_server_that_is_told_to_stop_stops(studio: Studio) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere 127.0.0.2 is no address at first")
 async def test_a_server_may_be_called_by_the_address_it_listens_on(studio: Studio) -> None:
     async with listening(studio, host="127.0.0.2") as server, Client(server.url) as client:
-        assert len((await client.list_tools()).tools) == 11
+        assert len((await client.list_tools()).tools) == 12

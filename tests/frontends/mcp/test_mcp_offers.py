@@ -25,6 +25,7 @@ HINTS = {
     "inspect_image": (True, False, False, True),
     "image_check": (False, False, False, True),
     "asset_search": (False, False, False, False),
+    "image_batch": (False, True, True, True),
     "image_fit": (True, False, True, False),
     "image_job": (False, True, True, True),
     "image_recall": (True, False, True, False),

@@ -31,7 +31,10 @@ from limner.wires.item_views import (
 GENERATE, EDIT, INSPECT, RECALL = "image_generate", "image_edit", "inspect_image", "image_recall"
 RENDER, SEARCH, TRANSFORM = "image_render", "asset_search", "image_transform"
 CHECK = "image_check"
-OWN_TOOLS = frozenset({GENERATE, EDIT, INSPECT, RECALL, RENDER, SEARCH, TRANSFORM, CHECK})
+# No rule calls `image_batch`, and no reply names it.
+OWN_TOOLS = frozenset(
+    {GENERATE, EDIT, INSPECT, RECALL, RENDER, SEARCH, TRANSFORM, CHECK, "image_batch"}
+)
 ILLUSTRATOR = "illustrator"
 """The provider that draws from words and cannot change a picture."""
 

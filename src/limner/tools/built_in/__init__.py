@@ -6,6 +6,7 @@ in capitals, and a function ``build`` that makes the tool from `ToolParts`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -17,6 +18,7 @@ import msgspec
 if TYPE_CHECKING:
     from limner.pictures.take import Pictures
     from limner.tools.base import Tool
+    from limner.tools.batches import Batches
     from limner.tools.declaration import ToolDeclaration
     from limner.tools.drawing_arguments import DrawingDefaults
     from limner.tools.generation import ImageGenerator
@@ -44,6 +46,7 @@ class ToolParts(msgspec.Struct, frozen=True, kw_only=True):
     defaults: DrawingDefaults
     pictures: Pictures
     handles: Handles
+    batches: Callable[[], Batches]
 
 
 @cache
