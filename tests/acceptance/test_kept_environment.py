@@ -102,8 +102,8 @@ async def test_what_connects_to_a_service_shows_neither_its_key_nor_its_address(
         assert PLANTED not in repr(shown)
 
 
-async def _illustrate(_: object) -> tuple[bytes, dict[str, object]]:
-    return b"", {}
+async def _illustrate(_: object) -> tuple[bytes, dict[str, object], None]:
+    return b"", {}, None
 
 
 @pytest.mark.slow
