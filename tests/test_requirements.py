@@ -13,10 +13,24 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 RUNTIME = PYPROJECT["project"]["dependencies"]
-EXTRAS = PYPROJECT["project"]["optional-dependencies"]
+EXTRAS: dict[str, list[str]] = PYPROJECT["project"]["optional-dependencies"]
+OURS = PYPROJECT["project"]["name"]
+
+
+def expanded(wanted: list[str]) -> list[str]:
+    """What an extra needs, with the extras of our own that it names."""
+    found: list[str] = []
+    for one in map(Requirement, wanted):
+        if one.name == OURS:
+            found += [need for name in one.extras for need in expanded(EXTRAS[name])]
+        else:
+            found.append(str(one))
+    return found
+
+
 DECLARED: dict[str, list[str]] = {
     "runtime": RUNTIME,
-    **{f"extra-{name}": RUNTIME + extra for name, extra in EXTRAS.items()},
+    **{f"extra-{name}": RUNTIME + expanded(extra) for name, extra in EXTRAS.items()},
     **{name: RUNTIME + group for name, group in PYPROJECT["dependency-groups"].items()},
 }
 # Its hash depends on the hardware; see scripts/lock.py.
@@ -60,3 +74,8 @@ def test_every_locked_package_has_a_hash(name: str) -> None:
     after = [lines[number + 1] for number, line in enumerate(lines) if "==" in line]
     assert [line for line in before if not line.endswith("\\")] == []
     assert [line for line in after if not line.startswith("    --hash=sha256:")] == []
+
+
+def test_the_extra_all_has_every_extra_but_the_programs_of_other_makers() -> None:
+    (everything,) = map(Requirement, EXTRAS["all"])
+    assert set(EXTRAS) - everything.extras == {"all", "comfyui", "diffusers"}

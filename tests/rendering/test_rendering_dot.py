@@ -38,7 +38,7 @@ def test_a_graph_with_defaults_chains_groups_and_attributes_is_parsed() -> None:
                 DiagramNode(id="b", label="b"),
                 DiagramNode(id="c", label="c"),
                 DiagramNode(id="d", label="d"),
-                DiagramNode(id="e", label="e", shape="cylinder", color="#add8e6"),
+                DiagramNode(id="e", label="e", shape="cylinder", color="#f2f9fb"),
                 DiagramNode(id="r", label="Name", rows=["+a: int", "+b", "+m()"]),
             ],
             edges=[

@@ -32,6 +32,7 @@ class DataRow(msgspec.Struct, frozen=True, kw_only=True):
     values: Sequence[float | None]
     points: Sequence[tuple[float, float]]
     color: str
+    dashed: bool = False
 
 
 class ChartData(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,6 +107,7 @@ def read_data(chart: Chart, palette: Sequence[str]) -> ChartData:
             name=one.name,
             values=one.values,
             points=one.points,
+            dashed=one.dashed,
             color=parse_colour(one.color) if one.color else colors[place % len(colors)],
         )
         for place, one in enumerate(given)
@@ -344,7 +346,8 @@ def _draw_lines(chart: Chart, data: ChartData, brush: Brush, plot: Rect, scale: 
             around = [(points[0][0], floor), *outline, (points[-1][0], floor)]
             brush.canvas.path(closed(around), row.color, fill_opacity="0.28")
         data_path = "M" + "L".join(f"{number(x)} {number(y)}" for x, y, _ in points)
-        brush.canvas.line(data_path, row.color, base * 0.2, stroke_linejoin="round")
+        dash = {"stroke_dasharray": f"{base * 0.6:.1f} {base * 0.4:.1f}"} if row.dashed else {}
+        brush.canvas.line(data_path, row.color, base * 0.2, stroke_linejoin="round", **dash)
         for x, y, _ in points:
             brush.canvas.ellipse(x, y, base * 0.3, base * 0.3, row.color)
         lines.append(points)
@@ -496,7 +499,9 @@ def _overlap(one: Rect, other: Rect) -> bool:
 
 def _spread(values: Sequence[float]) -> tuple[float, float]:
     room = (max(values) - min(values)) * 0.08
-    return min(values) - room, max(values) + room
+    low = min(values) - room
+    # An axis of amounts does not start below zero.
+    return (max(low, 0.0) if min(values) >= 0 else low), max(values) + room
 
 
 def _draw_pie(chart: PieChart, data: ChartData, brush: Brush, box: Rect) -> None:
@@ -510,7 +515,10 @@ def _draw_pie(chart: PieChart, data: ChartData, brush: Brush, box: Rect) -> None
     texts = [
         f"{label}  {_text(chart, value)}" for label, value in zip(data.labels, values, strict=False)
     ]
-    legend = min(max(brush.width(text, "body") for text in texts) + base * 2.2, box.width * 0.5)
+    widest = max(brush.width(text, "body") for text in texts)
+    legend = min(widest + base * 2.2, box.width * 0.55)
+    # Smaller text is better than a number that is cut off.
+    text_size = base * min(1.0, max((legend - base * 1.9) / max(widest, 1), 0.45))
     radius = max(min((box.width - legend) / 2, box.height / 2) - base * 0.5, base)
     x, y = box.x + (box.width - legend) / 2, box.y + box.height / 2
     angle = -math.pi / 2
@@ -547,7 +555,7 @@ def _draw_pie(chart: PieChart, data: ChartData, brush: Brush, box: Rect) -> None
             left + base * 1.3,
             line_y,
             texts[place],
-            "body",
+            text_size,
             align="start",
             max_width=legend - base * 1.9,
         )

@@ -392,9 +392,9 @@ class _Painter:
 
     def _node(self, sized: SizedNode, box: Rect, colour: str) -> None:
         theme = self.brush.style.theme
-        # A pale colour of the author fills the box; a strong one is its border.
+        # The author's colour fills the box; a colour of the theme is its border.
         pale = contrast(colour, theme.background) < _PALE
-        fill = mix(theme.background, colour, 0.8 if pale else 0.16)
+        fill = colour if sized.node.color else mix(theme.background, colour, 0.8 if pale else 0.16)
         edge = mix(colour, theme.ink, 0.4 if pale else 0.12)
         if sized.node.shape == "circle" and not any(sized.label.lines):
             fill = edge

@@ -182,6 +182,8 @@ class _Reader:
             words = VALUE_NAMES["align"]
             return [words.get(_squeeze(one), one) for one in as_list(item)]
         field = _form(kind)[name]
+        if (parts := as_object(item)) and not field.takes & {dict, list}:
+            return _first(parts, _TEXT_KEYS)
         if isinstance(item, str):
             return self._word(name, item, kind)
         if isinstance(item, int | float) and str in field.takes and not field.takes_numbers:

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from limner.rendering.canvas import mix
 from limner.rendering.diagram_source import check_element, check_length, known_colour, refuse_line
 from limner.rendering.elements import MAX_NODES, Diagram, DiagramEdge, DiagramNode, NodeGroup
 
@@ -303,7 +304,9 @@ class _Parser:
         for key in ("fillcolor", "color"):
             if colour is None and (text := values.get(key, "").split(":")[0]):
                 colour = known_colour(text)
-                if colour is None and text not in ("transparent", "none"):
+                if colour is not None and key == "color":
+                    colour = mix("#ffffff", colour, 0.16)  # it is the colour of the border
+                elif colour is None and text not in ("transparent", "none"):
                     self.ignored[f"color {text}"] = None
         if shape in ("record", "Mrecord"):
             plain = re.sub(r"<[^<>|{}]*>", "", label.replace("{", "").replace("}", ""))

@@ -167,6 +167,7 @@ class ChartSeries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     values: Values = []
     points: Annotated[list[tuple[Number, Number]], Meta(max_length=MAX_POINTS)] = []
     color: Colour | None = None
+    dashed: bool = False
 
 
 class Chart(TitledElement, frozen=True, kw_only=True):

@@ -183,7 +183,18 @@ STYLE_WORDS: Mapping[str, tuple[str, Any]] = {
     **dict.fromkeys(("primary", "filled", "solid"), ("outline", False)),
     **dict.fromkeys(("danger", "destructive"), ("color", "#dc2626")),
     **{word: (word, True) for word in ("disabled", "bold", "italic", "ordered")},
+    "true": ("dashed", True),
     **{word: (word, True) for word in ("stacked", "horizontal", "donut")},
     "numbered": ("ordered", True),
 }
-STYLE_FIELDS = ("style", "variant", "kind", "mode", "fontweight", "weight", "fontstyle")
+STYLE_FIELDS = (
+    "dash",
+    "linestyle",
+    "style",
+    "variant",
+    "kind",
+    "mode",
+    "fontweight",
+    "weight",
+    "fontstyle",
+)
