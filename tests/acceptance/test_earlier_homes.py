@@ -17,6 +17,8 @@ from limner.errors import UserError
 from limner.storage.database import migrations, statements
 from limner.storage.owners import this_process
 
+# The index of the words in the gallery, which a later version builds anew.
+INDEX = "gallery_text"
 NOW_MS = int(AUTUMN.timestamp() * 1000)
 SESSION = "01890a5d-ac96-774b-bcce-b302099a8057"
 COSTS = {"settled": 30, "unknown": 40, "released": 0, "reserved": 40, "sent": 40}
@@ -93,7 +95,7 @@ def columns_of(home: Path) -> dict[str, list[str]]:
         return {
             table: [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
             for (table,) in tables
-            if not table.startswith("sqlite_")
+            if not table.startswith(("sqlite_", INDEX))
         }
 
 

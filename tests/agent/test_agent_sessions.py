@@ -350,7 +350,7 @@ async def test_the_cost_of_a_session_is_that_of_the_ledger(
     def paid(state: str, cost_nano: int, session_id: str) -> None:
         call = {"tool": "t", "provider": "p", "model": "m", "day": "2026-11-15", "now_ms": 1}
         owner = {"owner": None, "owner_pid": 1, "owner_start": "", "owner_boot": ""}
-        spender = {"program": None, "scope": None}
+        spender = {"program": None, "scope": None, "idempotency_key": None}
 
         def work(tx: Any) -> None:
             row = tx.insert(

@@ -14,7 +14,7 @@ from tests.batches.conftest import drawings, write_manifest
 from limner import Limner
 from limner.batches.records import BatchCounts, RowResult
 from limner.errors import InputInvalid
-from limner.money.ledger import PaymentTerms
+from limner.money.records import PaymentTerms
 from limner.testing import FakeServices
 from limner.tools.batches import BatchManifest
 

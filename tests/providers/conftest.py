@@ -39,8 +39,8 @@ async def connect(time: FakeClock) -> AsyncIterator[Callable[..., Connection]]:
     http = Http()
 
     def build(base_url: str, **rest: Any) -> Connection:
-        async def illustrate(request: ImageRequest) -> tuple[bytes, Mapping[str, Any]]:
-            return b"drawn here", {"matched": ["fox"]}
+        async def illustrate(request: ImageRequest) -> tuple[bytes, Mapping[str, Any], None]:
+            return b"drawn here", {"matched": ["fox"]}, None
 
         fields = {"key": KEY, "illustrate": illustrate, "clock": time.clock} | rest
         return Connection(http=http.client(), base_url=base_url, **fields)

@@ -41,8 +41,8 @@ from limner.errors import (
     ProviderRateLimited,
     ProviderUnavailable,
 )
-from limner.money.ledger import Money, PaymentTerms, Purchase, new_job_id
-from limner.money.records import KeyedPayment, Reservation
+from limner.money.ledger import Money, new_job_id
+from limner.money.records import KeyedPayment, PaymentTerms, Purchase, Reservation
 from limner.net.clock import Clock
 from limner.net.service import Service
 from limner.storage.owners import is_alive, owner_in

@@ -27,8 +27,8 @@ from limner.errors import (
     ProviderError,
     ProviderRateLimited,
 )
-from limner.money.ledger import ALREADY_PAID, Money, PaymentTerms
-from limner.money.records import KeyedPayment, Reservation
+from limner.money.ledger import ALREADY_PAID, Money
+from limner.money.records import KeyedPayment, PaymentTerms, Reservation
 from limner.net.service import waits_reported
 from limner.storage.store import Transaction
 

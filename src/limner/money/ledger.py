@@ -15,7 +15,6 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-import msgspec
 from msgspec.structs import asdict, replace
 
 from limner.errors import BudgetExceeded, CostSource, JobTaken, StorageError, UserError
@@ -25,6 +24,8 @@ from limner.money.records import (
     JobRow,
     KeyedPayment,
     LedgerRow,
+    PaymentTerms,
+    Purchase,
     Reservation,
     Spend,
     SpendLine,
@@ -46,28 +47,6 @@ CONCLUDE_EVERY_S = 60.0
 POLL_S = 0.5
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class PaymentTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """What a payment is for, and what has to hold when it is reserved.
-
-    Attributes:
-        key: names what is paid for. The ledger has at most one row for it that counts.
-        admit: runs in the transaction of the reservation. If it raises, nothing is reserved.
-    """
-
-    key: str
-    admit: Callable[[Transaction, Reservation], None]
-
-
-class Purchase(msgspec.Struct, frozen=True, kw_only=True):
-    """One of many calls that are reserved together."""
-
-    quote_nano: int
-    tool: str
-    provider: str
-    model: str
-    terms: PaymentTerms
 
 
 def new_job_id() -> str:

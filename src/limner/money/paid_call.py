@@ -36,8 +36,8 @@ from limner.errors import (
     UserError,
     attach_cost,
 )
-from limner.money.ledger import Money, PaymentTerms
-from limner.money.records import Delivery, JobRow, Reservation, State
+from limner.money.ledger import Money
+from limner.money.records import Delivery, JobRow, PaymentTerms, Reservation, State
 from limner.net.paid_request import announced
 from limner.net.redaction import redact
 from limner.storage.incoming_files import IncomingFile

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from limner.errors import NANO_PER_USD, CostSource
+
+if TYPE_CHECKING:
+    from limner.storage.store import Transaction
 
 State = Literal["reserved", "sent", "settled", "unknown", "released"]
 
@@ -20,6 +24,28 @@ class Reservation(msgspec.Struct, frozen=True, kw_only=True):
     tool: str
     provider: str
     model: str
+
+
+class PaymentTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """What a payment is for, and what has to hold when it is reserved.
+
+    Attributes:
+        key: names what is paid for. The ledger has at most one row for it that counts.
+        admit: runs in the transaction of the reservation. If it raises, nothing is reserved.
+    """
+
+    key: str
+    admit: Callable[[Transaction, Reservation], None]
+
+
+class Purchase(msgspec.Struct, frozen=True, kw_only=True):
+    """One of many calls that are reserved together."""
+
+    quote_nano: int
+    tool: str
+    provider: str
+    model: str
+    terms: PaymentTerms
 
 
 class KeyedPayment(msgspec.Struct, frozen=True, kw_only=True):

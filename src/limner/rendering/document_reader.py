@@ -151,6 +151,8 @@ class _Reader:
         named: Fields = {}
         rest: Fields = {}
         for key, item in fields.items():
+            if item is None:
+                continue
             name = key if key in form else ours.get(_squeeze(key))
             target, at = (rest, key) if name is None or name in named else (named, name)
             target[at] = item
@@ -174,8 +176,6 @@ class _Reader:
 
     def _value(self, name: str, item: Any, kind: type[msgspec.Struct]) -> Any:
         """A value in our words, with the values in it; None if it is ignored."""
-        if item is None:
-            return None
         if nested := _NESTED.get(name):
             return self._each(item, nested)
         if name == "column_align":

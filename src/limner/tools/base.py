@@ -13,7 +13,7 @@ import msgspec
 from limner.content import Content
 from limner.display_text import clean_line
 from limner.errors import NANO_PER_USD, CostSource, ErrorKind
-from limner.money.ledger import PaymentTerms
+from limner.money.records import PaymentTerms
 from limner.pictures.request import Progress
 from limner.storage.reach import Reach
 

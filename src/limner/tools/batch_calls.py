@@ -15,8 +15,8 @@ from limner.batches.queue import CheckedRow, checked
 from limner.batches.records import Batch, ClaimedRow, RowOutcome, RowResult
 from limner.content import Picture
 from limner.errors import InputInvalid, LimnerError
-from limner.money.ledger import Money, PaymentTerms
-from limner.money.records import KeyedPayment
+from limner.money.ledger import Money
+from limner.money.records import KeyedPayment, PaymentTerms
 from limner.storage.reach import Reach
 from limner.tools.base import ApprovalPolicy, ToolCall, ToolContext, ignore_progress
 from limner.tools.generation import ImageGenerator

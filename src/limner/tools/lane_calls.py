@@ -17,8 +17,9 @@ from limner.errors import LimnerError, StorageError, UserError
 from limner.models import pricing
 from limner.models.registry import KnownModel
 from limner.models.remote import RemoteModel
-from limner.money.ledger import JobRow, Money, PaymentTerms
+from limner.money.ledger import Money
 from limner.money.paid_call import resumed_call
+from limner.money.records import JobRow, PaymentTerms
 from limner.net.service import Service
 from limner.pictures.request import ImageRequest, Receipt
 from limner.providers.base import Batchable
