@@ -20,7 +20,10 @@ DOCUMENTS = sorted(FOLDER.glob("documents*/*"))
 # Replaced fonts are told in the notes too; they lose nothing.
 BLOCKS = "Blocks such as loop and alt are drawn as notes across all actors."
 NOTES = {
+    "diagram-01-cloud-architecture": ["Ignored: ports."],
     "diagram-02-oauth-login": [BLOCKS],
+    "diagram-03-build-graph": ["Ignored: constraint."],
+    "diagram-03-org": ["Ignored: constraint."],
     "chart-01-ab-test-checkout": ["Ignored: legend of bar."],
     "chart-02-marathon-pace": ["Ignored: yMin of line, yMax of line."],
     "chart-04-electricity-mix": ["Ignored: source of bar."],
