@@ -139,3 +139,29 @@ def test_a_drawing_of_dot_has_its_words() -> None:
     diagram, notes = parse_dot('digraph { "a & b" -> c [label="<go>"] }')
     assert notes == []
     assert words(draw_document(diagram)) == "a & b c <go>"
+
+
+def test_frames_are_drawn_around_their_messages_with_the_inner_inside_the_outer() -> None:
+    frames = [
+        {"label": "alt [paid]", "first": 0, "last": 2, "parts": [[2, "else"]]},
+        {"label": "loop [daily]", "first": 0, "last": 1},
+        {"label": "nothing", "first": 7, "last": 9},
+    ]
+    messages = [["A", "B", f"message {place}"] for place in range(4)]
+    drawn = draw({"type": "sequence", "messages": messages, "frames": frames})
+    assert re.findall(r"alt \[paid\]|loop \[daily\]|else|message \d|nothing", words(drawn)) == [
+        *("alt [paid]", "else", "loop [daily]"),
+        *("message 0", "message 1", "message 2", "message 3"),
+    ]
+    boxes = [
+        tuple(float(number) for number in found)
+        for found in re.findall(
+            r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)" fill="none"',
+            drawn.svg,
+        )
+    ]
+    (outer, inner) = boxes
+    assert outer[0] < inner[0]
+    assert outer[1] < inner[1]
+    assert inner[0] + inner[2] < outer[0] + outer[2]
+    assert inner[1] + inner[3] < outer[1] + outer[3]

@@ -18,17 +18,15 @@ pytestmark = pytest.mark.slow
 FOLDER = Path(__file__).with_name("first_try")
 DOCUMENTS = sorted(FOLDER.glob("documents*/*"))
 # Replaced fonts are told in the notes too; they lose nothing.
-BLOCKS = "Blocks such as loop and alt are drawn as notes across all actors."
 NOTES = {
     "diagram-01-cloud-architecture": ["Ignored: ports."],
-    "diagram-02-oauth-login": [BLOCKS],
     "diagram-03-build-graph": ["Ignored: constraint."],
     "diagram-03-org": ["Ignored: constraint."],
     "chart-01-ab-test-checkout": ["Ignored: legend of bar."],
     "chart-02-marathon-pace": ["Ignored: yMin of line, yMax of line."],
     "chart-04-electricity-mix": ["Ignored: source of bar."],
     "diagram-01-vet-clinic-schema": ["Ignored: ports, rank."],
-    "diagram-03-tls13-handshake": [BLOCKS, "Ignored: activate, rect, deactivate."],
+    "diagram-03-tls13-handshake": ["Ignored: activate, deactivate."],
     "diagram-05-darwin-family-tree": ["Ignored: rank."],
     "layout-02-shakshuka-recipe": ["No bundled font has these characters: \N{HOT PEPPER}"],
     "layout-05-handball-matchday": ["Ignored: highlight of table."],

@@ -18,6 +18,7 @@ from limner.rendering.elements import (
     NodeGroup,
     PieChart,
     SequenceDiagram,
+    SequenceFrame,
     SequenceMessage,
     Timeline,
 )
@@ -112,17 +113,13 @@ def test_a_sequence_with_aliases_notes_and_blocks_is_parsed() -> None:
             actors=["Browser", "API"],
             messages=[
                 message("Browser", "API", "GET /page"),
-                message("Browser", "API", "loop: each second", note=True),
                 message("API", "Browser", "progress", dashed=True),
-                message("Browser", "API", "end of loop", note=True),
                 message("Browser", "API", "done", note=True),
                 message("API", "API", "rests"),
             ],
+            frames=[SequenceFrame(label="loop [each second]", first=1, last=1)],
         ),
-        [
-            "Blocks such as loop and alt are drawn as notes across all actors.",
-            "Ignored: activate.",
-        ],
+        ["Ignored: activate."],
     )
 
 

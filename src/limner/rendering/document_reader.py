@@ -33,6 +33,7 @@ from limner.rendering.elements import (
     Page,
     ScatterPlot,
     SequenceDiagram,
+    SequenceFrame,
     SequenceMessage,
     StepList,
     TextBlock,
@@ -472,6 +473,7 @@ _NESTED: Mapping[str, type[msgspec.Struct]] = {
     "edges": DiagramEdge,
     "messages": SequenceMessage,
     "groups": NodeGroup,
+    "frames": SequenceFrame,
 }
 _SMALL_KINDS: Mapping[type[msgspec.Struct], str] = {
     ChartSeries: "a series",
@@ -479,6 +481,7 @@ _SMALL_KINDS: Mapping[type[msgspec.Struct], str] = {
     DiagramEdge: "an edge",
     SequenceMessage: "a message",
     NodeGroup: "a group",
+    SequenceFrame: "a frame",
 }
 _SHAPES: Sequence[
     tuple[type[DocumentElement], Callable[[Fields, type[msgspec.Struct]], Fields]]

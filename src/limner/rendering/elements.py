@@ -282,11 +282,25 @@ class SequenceMessage(
     note: bool = False
 
 
+class SequenceFrame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A frame around messages, from number ``first`` to number ``last``, counted from 0.
+
+    Each of the ``parts`` is a number and a text: a line above that message, as for "else".
+    """
+
+    label: Words = ""
+    first: Annotated[int, Meta(ge=0)]
+    last: Annotated[int, Meta(ge=0)]
+    parts: Annotated[list[tuple[Annotated[int, Meta(ge=0)], Words]], Meta(max_length=40)] = []
+    color: Colour | None = None
+
+
 class SequenceDiagram(TitledElement, frozen=True, kw_only=True, tag="sequence"):
     """Messages between actors, from top to bottom."""
 
     actors: Annotated[list[Words], Meta(max_length=24)] = []
     messages: Annotated[list[EdgeText | SequenceMessage], Meta(max_length=200)]
+    frames: Annotated[list[SequenceFrame], Meta(max_length=60)] = []
 
 
 class Timeline(TitledElement, frozen=True, kw_only=True):

@@ -7,11 +7,17 @@ from collections.abc import Callable
 
 import msgspec
 
-from limner.rendering.diagram_source import GraphBuilder, check_element, check_length
+from limner.rendering.diagram_source import (
+    GraphBuilder,
+    check_element,
+    check_length,
+    known_colour,
+)
 from limner.rendering.elements import (
     Diagram,
     PieChart,
     SequenceDiagram,
+    SequenceFrame,
     SequenceMessage,
     Timeline,
 )
@@ -45,6 +51,14 @@ def parse_mermaid(source: str) -> tuple[MermaidElement, list[str]]:
     return element, lines.notes()
 
 
+def _rgb(text: str) -> str | None:
+    """A colour as Mermaid writes it, rgb(1, 2, 3) included; None if it is not known."""
+    numbers = [int(one) for one in re.findall(r"\d{1,3}", text)] if "(" in text else []
+    if len(numbers) >= 3 and max(numbers[:3]) < 256:
+        return f"#{numbers[0]:02x}{numbers[1]:02x}{numbers[2]:02x}"
+    return known_colour(text.strip())
+
+
 def _parse_sequence(lines: MermaidSource) -> SequenceDiagram:
     parser = _Sequence(lines)
     for line in lines:
@@ -57,7 +71,8 @@ class _Sequence:
         self.lines = lines
         self.labels: dict[str, str] = {}
         self.messages: list[SequenceMessage] = []
-        self.blocks: list[str] = []
+        self.blocks: list[SequenceFrame | None] = []
+        self.frames: list[SequenceFrame] = []
         self.numbered = False
 
     def take(self, line: str) -> None:
@@ -92,21 +107,24 @@ class _Sequence:
         self._add(names[0], names[-1], plain_text(text), note=True)
 
     def _block(self, word: str, rest: str) -> None:
-        """A block is drawn as notes across all actors, at its start, its parts and its end."""
-        if word == "end":
-            if not self.blocks:
-                self.lines.refuse("there is no block to end", "Remove this line.")
-            word = self.blocks.pop()
-            text = f"end of {word}"
-        else:
-            if word in _BLOCKS:
-                self.blocks.append(word)
-            text = f"{word}: {plain_text(rest)}" if rest.strip() else word
-        if word in ("rect", "box"):
-            self.lines.ignored[word] = None
-            return
-        self.lines.remark("Blocks such as loop and alt are drawn as notes across all actors.")
-        self._add("", "", text, note=True)
+        """A block is a frame around its messages; a box around actors is not drawn."""
+        count = len(self.messages)
+        text = f"{word} [{plain_text(rest)}]" if rest.strip() else word
+        if word in _BLOCKS:
+            frame = SequenceFrame(label=text, first=count, last=count)
+            if word == "rect":
+                frame = SequenceFrame(first=count, last=count, color=_rgb(rest))
+            elif word == "box":
+                self.lines.ignored[word] = None
+            self.blocks.append(None if word == "box" else frame)
+        elif not self.blocks:
+            self.lines.refuse("there is no block here", "Remove this line.")
+        elif (frame := self.blocks.pop()) is not None:
+            if word != "end":
+                parts = [*frame.parts, (count, text)]
+                self.blocks.append(msgspec.structs.replace(frame, parts=parts))
+            elif count > frame.first:
+                self.frames.append(msgspec.structs.replace(frame, last=count - 1))
 
     def _message(self, line: str) -> None:
         head, _, text = line.partition(":")
@@ -137,18 +155,17 @@ class _Sequence:
             self.lines.refuse(f"more than {_MAX_MESSAGES} messages", "Draw the part that matters.")
 
     def build(self) -> SequenceDiagram:
-        """The diagram; what has no actors of its own goes across all of them."""
+        """The diagram."""
         if not self.messages:
             self.lines.refuse("the sequence has no messages", _MESSAGE_HINT)
         actors = list(dict.fromkeys(self.labels.values()))
-        messages = [
-            message
-            if message.start
-            else msgspec.structs.replace(message, start=actors[0], end=actors[-1])
-            for message in self.messages
-        ]
         return check_element(
-            SequenceDiagram(actors=actors, messages=[*messages], title=self.lines.title)
+            SequenceDiagram(
+                actors=actors,
+                messages=[*self.messages],
+                frames=self.frames,
+                title=self.lines.title,
+            )
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import msgspec
@@ -9,26 +10,37 @@ import msgspec
 from limner.errors import InputInvalid
 from limner.rendering.brush import Brush, Rect
 from limner.rendering.canvas import closed, mix, number
-from limner.rendering.colours import readable_on
+from limner.rendering.colours import parse_colour, readable_on
 from limner.rendering.diagrams import draw_title, title_height
-from limner.rendering.elements import SequenceDiagram, SequenceMessage
+from limner.rendering.elements import SequenceDiagram, SequenceFrame, SequenceMessage
 from limner.rendering.text import TextLines
 
 # Sizes in parts of the text size.
 _ACTOR_WIDTH, _TEXT_WIDTH, _NOTE_WIDTH = 9.0, 15.0, 14.0
 _PAD, _GAP, _LOOP = 0.8, 2.2, 1.6
 _ROW_GAP, _HEAD = 1.1, 0.7
+_FRAME_HEAD, _FRAME_FOOT = 1.7, 0.8
 _MAX_ENLARGED, _MAX_SPREAD = 1.4, 1.7
 
 
 class SequenceRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A message with its text in lines, from one column to another, and its height."""
+    """A message with its text in lines, from one column to another, and its height.
+
+    ``above`` and ``below`` are the room for the frames that start, go on and end at it.
+    """
 
     message: SequenceMessage
     text: TextLines
     start: int
     end: int
     height: float
+    above: float = 0.0
+    below: float = 0.0
+
+    @property
+    def room(self) -> float:
+        """The height with the room for frames."""
+        return self.above + self.height + self.below
 
 
 class SequencePlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +78,10 @@ def draw_sequence(sequence: SequenceDiagram, brush: Brush, box: Rect) -> None:
     columns = [corner.x + x * across for x in plan.columns]
     bottom = corner.bottom
     theme, base = brush.style.theme, brush.style.base
+    tops = [corner.y + plan.head + base * _ROW_GAP * down / 2]
+    for row in plan.rows:
+        tops.append(tops[-1] + row.room * down)
+    _draw_frames(brush, sequence.frames, tops, corner)
     for x in columns:
         brush.canvas.line(
             f"M{number(x)} {number(corner.y + plan.head)}V{number(bottom)}",
@@ -75,11 +91,56 @@ def draw_sequence(sequence: SequenceDiagram, brush: Brush, box: Rect) -> None:
         )
     for place, (text, x) in enumerate(zip(plan.actors, columns, strict=True)):
         _draw_actor(brush, text, Rect(x, corner.y, 0, plan.head), place)
-    y = corner.y + plan.head + base * _ROW_GAP * down / 2
-    for row in plan.rows:
-        more = (down - 1) * row.height
-        _draw_row(brush, row, columns, y + more / 2)
-        y += row.height + more
+    for row, top in zip(plan.rows, tops, strict=False):
+        more = (down - 1) * row.room
+        _draw_row(brush, row, columns, top + row.above + more / 2)
+
+
+def _draw_frames(
+    brush: Brush, frames: Sequence[SequenceFrame], tops: Sequence[float], across: Rect
+) -> None:
+    """Draw the frames behind the messages, each inside those that started before it."""
+    base, theme = brush.style.base, brush.style.theme
+    edge = mix(theme.line, theme.muted, 0.5)
+    for frame, depth in _inside(frames, len(tops) - 1):
+        outside = [other for other, _ in _inside(frames, len(tops) - 1) if other is not frame]
+        above = sum(other.first == frame.first and _holds(other, frame) for other in outside)
+        below = sum(other.last == frame.last and _holds(other, frame) for other in outside)
+        top = tops[frame.first] + above * base * _FRAME_HEAD
+        bottom = tops[frame.last + 1] - (below + 0.4) * base * _FRAME_FOOT
+        room = base * 0.45 * depth
+        box = Rect(across.x + room, top, across.width - 2 * room, bottom - top)
+        fill = mix(theme.background, parse_colour(frame.color), 0.25) if frame.color else "none"
+        brush.panel(box, fill, radius=base * 0.3, stroke=edge)
+        x, line = box.x + base * 0.5, top + base * 0.7
+        brush.line(x, line, frame.label, "small", align="start", bold=True, max_width=box.width)
+        for place, text in frame.parts:
+            if frame.first < place <= frame.last:
+                y = tops[place]
+                dash = f"{base * 0.35:.1f} {base * 0.35:.1f}"
+                brush.canvas.line(
+                    f"M{number(box.x)} {number(y)}H{number(box.right)}",
+                    edge,
+                    max(base / 16, 1),
+                    stroke_dasharray=dash,
+                )
+                brush.line(
+                    x, y + base * 0.7, text, "small", align="start", bold=True, max_width=box.width
+                )
+
+
+def _inside(frames: Sequence[SequenceFrame], count: int) -> list[tuple[SequenceFrame, int]]:
+    """The frames around messages that exist, and how many others each is in; outer ones first."""
+    real = [frame for frame in frames if frame.first <= frame.last < count]
+    depths = [sum(_holds(other, frame) for other in real if other is not frame) for frame in real]
+    return sorted(zip(real, depths, strict=True), key=lambda pair: pair[1])
+
+
+def _holds(outer: SequenceFrame, inner: SequenceFrame) -> bool:
+    """Whether a frame is around another one."""
+    if (outer.first, outer.last) == (inner.first, inner.last):
+        return False
+    return outer.first <= inner.first and inner.last <= outer.last
 
 
 def _plan(sequence: SequenceDiagram, brush: Brush) -> SequencePlan:
@@ -98,8 +159,8 @@ def _plan(sequence: SequenceDiagram, brush: Brush) -> SequencePlan:
             field="source",
             hint='Write "messages": [["Browser", "API", "asks for the page"]].',
         )
-    rows = [_row(message, place, brush) for message in messages]
-    actors = tuple(brush.wrap(name, "body", base * _ACTOR_WIDTH, bold=True) for name in place)
+    rows = _with_room([_row(message, place, brush) for message in messages], sequence.frames, base)
+    actors = tuple(brush.wrap(name, "body", _actor_width(name, brush), bold=True) for name in place)
     gaps, margins = _gaps(actors, rows, base)
     columns = [margins[0]]
     for gap in gaps:
@@ -111,8 +172,34 @@ def _plan(sequence: SequenceDiagram, brush: Brush) -> SequencePlan:
         rows=tuple(rows),
         head=head,
         width=columns[-1] + margins[1],
-        height=head + sum(row.height for row in rows) + base * _ROW_GAP,
+        height=head + sum(row.room for row in rows) + base * _ROW_GAP,
     )
+
+
+def _actor_width(name: str, brush: Brush) -> float:
+    """The width of an actor's lines: a word is broken only if it is very long."""
+    base = brush.style.base
+    widest = max((brush.width(word, "body", bold=True) for word in name.split()), default=0.0)
+    return min(max(base * _ACTOR_WIDTH, widest + 1), base * 2 * _ACTOR_WIDTH)
+
+
+def _with_room(
+    rows: list[SequenceRow], frames: Sequence[SequenceFrame], base: float
+) -> list[SequenceRow]:
+    """Add the room that frames need above and below their messages."""
+    heads, feet = [0] * len(rows), [0] * len(rows)
+    for frame, _ in _inside(frames, len(rows)):
+        heads[frame.first] += 1
+        feet[frame.last] += 1
+        for place, _ in frame.parts:
+            if frame.first < place <= frame.last:
+                heads[place] += 1
+    return [
+        msgspec.structs.replace(
+            row, above=head * base * _FRAME_HEAD, below=foot * base * _FRAME_FOOT
+        )
+        for row, head, foot in zip(rows, heads, feet, strict=True)
+    ]
 
 
 def _row(message: SequenceMessage, place: dict[str, int], brush: Brush) -> SequenceRow:
