@@ -115,9 +115,15 @@ def test_every_text_is_parsed_or_refused(parts: list[str]) -> None:
         assert diagram.nodes != []
 
 
-def test_a_label_in_html_becomes_its_words() -> None:
-    table = "<table><tr><td>PK</td><td>id</td></tr><tr><td colspan='2'>a &amp; b</td></tr></table>"
+def test_a_label_in_html_becomes_its_words_and_a_table_its_rows() -> None:
+    cells = "<tr><td bgcolor='#336699'>orders</td></tr><tr><td>PK</td><td>a &amp; b</td></tr>"
+    table = f"<table border='0'>{cells}</table>"
     source = f"digraph {{ a [label=<<b>orders</b><br/>6 x {{}}>]; b [label=<{table}>]; a -> b }}"
     diagram, notes = parse_dot(source)
-    labels = [node.label for node in diagram.nodes if isinstance(node, DiagramNode)]
-    assert (labels, notes) == (["orders\n6 x {}", "PK id\na & b"], [])
+    assert (diagram.nodes, notes) == (
+        [
+            DiagramNode(id="a", label="orders\n6 x {}", shape="round"),
+            DiagramNode(id="b", label="orders", rows=["PK a & b"], color="#336699"),
+        ],
+        [],
+    )

@@ -399,8 +399,16 @@ class _Painter:
         if sized.node.shape == "circle" and not any(sized.label.lines):
             fill = edge
         ink = readable_on(fill, dark=theme.ink, light=theme.background)
-        self._shape(sized.node.shape, box, fill, edge)
         label = self._text(sized.label)
+        if sized.rows and sized.node.color:
+            # The colour of a table is that of its head.
+            body = mix(theme.background, colour, 0.1)
+            self._shape(sized.node.shape, box, body, edge)
+            high = label.height + 1.5 * _PAD_Y * self.scale
+            self.brush.panel(Rect(box.x, box.y, box.width, high), fill, radius=self.scale * 0.3)
+        else:
+            body = fill
+            self._shape(sized.node.shape, box, fill, edge)
         if not sized.rows:
             lid = _LID * self.scale * 1.2 if sized.node.shape == "cylinder" else 0.0
             self.brush.lines(box.below(lid), label, align="center", color=ink, centred=True)
@@ -415,7 +423,8 @@ class _Painter:
         for row in sized.rows:
             lines = self._text(row)
             inner = Rect(box.x + _PAD_X * self.scale, y, box.width, lines.height)
-            self.brush.lines(inner, lines, color=ink)
+            below = readable_on(body, dark=theme.ink, light=theme.background)
+            self.brush.lines(inner, lines, color=below)
             y += lines.height
 
     def _shape(self, shape: str, box: Rect, fill: str, edge: str) -> None:

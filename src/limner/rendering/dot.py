@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from html import unescape
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import msgspec
 
@@ -41,6 +41,7 @@ _BRACKET = re.compile("[<>]")
 _HTML_BREAK = re.compile(r"<(?:br\b[^<>]*|/tr\s*)>", re.IGNORECASE)
 _HTML_CELL = re.compile(r"</td\s*>", re.IGNORECASE)
 _HTML_TAG = re.compile(r"<[^<>]*>")
+_HTML_COLOUR = re.compile(r"<t[rd]\b[^<>]*\bbgcolor\s*=\s*[\"']?([#\w]+)", re.IGNORECASE)
 _EXAMPLE = 'Write: digraph { rankdir=LR; a [label="Start", shape=box]; a -> b [label="go"]; }'
 
 
@@ -85,7 +86,7 @@ def _tokens(source: str) -> list[Token]:
             at = name.end()
         elif source[at] == "<":
             end = _html_end(source, at)
-            tokens.append(Token(_html_text(source[at + 1 : end]), at, is_name=True, quoted=True))
+            tokens.append(Token(_html_label(source[at + 1 : end]), at, is_name=True, quoted=True))
             at = end + 1
         else:
             hint = 'Put names with blanks or signs in quotes: "my node" -> "b".'
@@ -104,6 +105,24 @@ def _html_end(source: str, at: int) -> int:
     if end < 0:
         refuse_line(source, at, "the label in HTML has no end", "Close each < with a >.")
     return end
+
+
+class HtmlTable(str):
+    """The words of a table in HTML, a line for each row, and the colour of its first cell."""
+
+    __slots__ = ("colour",)
+    colour: str | None
+
+
+def _html_label(html: str) -> str:
+    """The words of a label in HTML; a table keeps the colour of its head."""
+    text = _html_text(html)
+    if "<table" not in html.lower():
+        return text
+    table = HtmlTable(text)
+    found = _HTML_COLOUR.search(html)
+    table.colour = known_colour(found[1]) if found else None
+    return table
 
 
 def _html_text(html: str) -> str:
@@ -308,6 +327,10 @@ class _Parser:
                     colour = mix("#ffffff", colour, 0.16)  # it is the colour of the border
                 elif colour is None and text not in ("transparent", "none"):
                     self.ignored[f"color {text}"] = None
+        if isinstance(values.get("label"), HtmlTable):
+            table = cast("HtmlTable", values["label"])
+            head, *rows = _text(table).split("\n")
+            return DiagramNode(id=name, label=head, rows=rows, color=table.colour or colour)
         if shape in ("record", "Mrecord"):
             plain = re.sub(r"<[^<>|{}]*>", "", label.replace("{", "").replace("}", ""))
             parts = [_text(part).strip() for part in plain.split("|")]
