@@ -174,3 +174,22 @@ def test_property_any_numbers_make_a_chart(
         document |= {"stacked": flag, "horizontal": not flag}
     svg = drawn(document, size).svg
     assert not re.search(r"nan|inf", svg)
+
+
+def test_an_axis_reaches_as_far_as_its_author_says_and_never_cuts_the_data() -> None:
+    line = {"type": "line", "labels": ["a", "b"], "values": [90, 120]}
+    assert {"60", "160"} <= set(texts(drawn({**line, "y_min": 60, "yMax": 160}).svg))
+    assert {"90", "120"} <= set(texts(drawn({**line, "y_min": 100, "y_max": 110}).svg))
+
+
+@pytest.mark.parametrize("way", ["upright", "horizontal"])
+def test_each_bar_of_one_series_has_its_own_colour_and_a_chart_names_its_source(
+    way: str,
+) -> None:
+    chart = {**SALES, "horizontal": way == "horizontal", "colors": ["#112233", "#445566"]}
+    svg = drawn({**chart, "source": "Source: our books"}).svg
+    assert [color for color in re.findall(r'fill="(#\w{6})"', svg) if color in chart["colors"]] == [
+        "#112233",
+        "#445566",
+    ]
+    assert "Source: our books" in texts(svg)

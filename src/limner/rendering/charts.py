@@ -118,7 +118,7 @@ def read_data(chart: Chart, palette: Sequence[str]) -> ChartData:
 def draw_chart(chart: Chart, brush: Brush, box: Rect) -> None:
     """Draw a chart into a box."""
     data = read_data(chart, brush.style.theme.series)
-    box = brush.title(box, chart)
+    box = _draw_footer(chart, brush, brush.title(box, chart))
     if isinstance(chart, PieChart):
         _draw_pie(chart, data, brush, box)
         return
@@ -129,6 +129,17 @@ def draw_chart(chart: Chart, brush: Brush, box: Rect) -> None:
         _draw_horizontal(chart, data, brush, box)
     else:
         _draw_upright(chart, data, brush, box)
+
+
+def _draw_footer(chart: Chart, brush: Brush, box: Rect) -> Rect:
+    """Write the last line of a chart, such as the source of its numbers; returns what is left."""
+    if not chart.footer:
+        return box
+    lines = brush.wrap(chart.footer, "small", box.width)
+    left = Rect(box.x, box.y, box.width, box.height - lines.height - brush.style.base * 0.4)
+    below = Rect(box.x, box.bottom - lines.height, box.width, lines.height)
+    brush.lines(below, lines, color=brush.style.theme.muted)
+    return left
 
 
 def _series(chart: Chart) -> list[ChartSeries]:
@@ -195,8 +206,14 @@ def _value_scale(chart: Chart, data: ChartData, *, stacked: bool) -> Scale:
     # Bars start at zero, or their lengths would not compare. Lines may start elsewhere.
     is_far_from_zero = low > 0 and (high - low) < low * 0.5
     if isinstance(chart, LineChart) and is_far_from_zero:
-        return nice_scale(low - (high - low) * 0.15, high + (high - low) * 0.1)
-    return nice_scale(min(low, 0), max(high * 1.05, 0))
+        least, most = low - (high - low) * 0.15, high + (high - low) * 0.1
+    else:
+        least, most = min(low, 0), max(high * 1.05, 0)
+    if chart.y_min is not None and not isinstance(chart, BarChart):
+        least = min(chart.y_min, low)
+    if chart.y_max is not None:
+        most = max(chart.y_max, high)
+    return nice_scale(least, most)
 
 
 def _plot_area(chart: Chart, data: ChartData, brush: Brush, box: Rect, scale: Scale) -> Rect:
@@ -295,12 +312,18 @@ def _draw_categories(labels: Sequence[str], brush: Brush, plot: Rect) -> None:
             brush.line(x, y, label, "small", align="end", max_width=base * 9, transform=turn)
 
 
+def _bar_colours(chart: BarChart, data: ChartData) -> list[str]:
+    """The colours of single bars: several series have one colour each instead."""
+    if len(data.rows) > 1:
+        return []
+    return [parse_colour(color, field="colors") for color in chart.colors]
+
+
 def _bars(
     chart: BarChart, data: ChartData, plot: Rect, scale: Scale, *, stacked: bool
 ) -> Iterator[tuple[Rect, str, str]]:
     band = plot.width / len(data.labels)
-    one = len(data.rows) == 1
-    colors = [parse_colour(color, field="colors") for color in chart.colors] if one else []
+    colors = _bar_colours(chart, data)
     share = band * 0.72 / (1 if stacked else len(data.rows))
     for place in range(len(data.labels)):
         up = down = 0.0
@@ -414,6 +437,7 @@ def _draw_horizontal(chart: BarChart, data: ChartData, brush: Brush, box: Rect) 
         text = _text(chart, tick)
         brush.line(x, plot.bottom + base * 0.9, text, "small", color=brush.style.theme.muted)
     band = plot.height / len(data.labels)
+    colors = _bar_colours(chart, data)
     share = band * 0.72 / (1 if chart.stacked else len(data.rows))
     for place, label in enumerate(data.labels):
         y = plot.y + band * (place + 0.5)
@@ -433,10 +457,11 @@ def _draw_horizontal(chart: BarChart, data: ChartData, brush: Brush, box: Rect) 
                 plot.width * (ends[1] - ends[0]),
                 share if chart.stacked else share * 0.92,
             )
-            brush.panel(bar, row.color, radius=0 if chart.stacked else base * 0.15)
+            color = colors[place % len(colors)] if colors else row.color
+            brush.panel(bar, color, radius=0 if chart.stacked else base * 0.15)
             text = _text(chart, value)
             if chart.show_values and chart.stacked:
-                brush.line(*bar.middle, text, "small", bold=True, color=readable_on(row.color))
+                brush.line(*bar.middle, text, "small", bold=True, color=readable_on(color))
             elif chart.show_values:
                 brush.line(
                     bar.right + base * 0.4, bar.middle[1], text, "small", align="start", bold=True

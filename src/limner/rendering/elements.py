@@ -179,6 +179,9 @@ class Chart(TitledElement, frozen=True, kw_only=True):
     unit: Annotated[str, Meta(max_length=20)] = ""
     x_label: Words = ""
     y_label: Words = ""
+    y_min: Number | None = None
+    y_max: Number | None = None
+    footer: Words = ""
     show_values: bool = True
     thousands: bool = False
     colors: Annotated[list[Colour], Meta(max_length=40)] = []
@@ -332,9 +335,10 @@ class RowBox(Container, frozen=True, kw_only=True, tag="row"):
 
 
 class Card(Container, frozen=True, kw_only=True):
-    """A column on a ground of its own with round corners."""
+    """A column on a ground of its own with round corners; ``accent`` makes its border stand out."""
 
     title: Words = ""
+    accent: bool = False
 
 
 class Page(Container, frozen=True, kw_only=True):

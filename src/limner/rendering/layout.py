@@ -130,6 +130,9 @@ def _on_ground(container: Container, brush: Brush, box: Rect) -> Brush:
     colors = ground_colours(container) or ([theme.surface] if is_card else [])
     if colors:
         border = theme.line if is_card else None
+        if isinstance(container, Card) and container.accent:
+            border = theme.accent
+            brush.panel(box.inset(-base * 0.16), theme.accent, radius=base * 0.7)
         fill = brush.canvas.fade(*colors) if len(colors) > 1 else colors[0]
         round_by = (
             base * (0.6 if is_card else 0.3) if container.radius is None else container.radius
