@@ -131,7 +131,7 @@ def test_the_guide_to_notebooks_runs_as_one_notebook(tmp_path: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith("Spent $0.00.\nimage/png\n")
+    assert done.stdout.endswith("Spent $0.00.\nimage/webp\n")
 
 
 @pytest.mark.slow

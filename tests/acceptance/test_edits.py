@@ -196,7 +196,10 @@ async def test_without_a_key_nobody_can_and_the_error_says_which_to_set(studio: 
     put(studio, "photo.png", drawn())
     result = await edit(studio)
     assert result.domain_code == "PROVIDER_CANNOT"
-    assert result.hint == "openai-image/gpt-image-2.5-flare can, with OPENAI_API_KEY set."
+    assert result.hint == (
+        "Without a key the illustrator crops, rotates, flips, resizes, greys, blurs or cuts out "
+        "any picture: say that, or set OPENAI_API_KEY for a model that changes any picture."
+    )
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,8 @@ def page_examples() -> Iterator[tuple[str, bool]]:
         for block in re.findall(r"^```console\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
             for command in re.findall(r"^\$ (.*?)(?:\s+# .*)?$", block, re.MULTILINE):
                 # A page says in words what needs a key.
-                yield command, command.startswith("limner edit") and "house" not in command
+                is_paid_edit = command.startswith("limner edit") and "house" not in command
+                yield command, is_paid_edit or "--lane" in command
 
 
 class Workshop:

@@ -153,7 +153,8 @@ FAILURES = {
         ("expected", "CancelledError"),
         (
             "found",
-            "Receipt(prompt_used='done anyway', cost_nano=None, cost_source='table', extras={})",
+            "Receipt(prompt_used='done anyway', cost_nano=None, cost_source='table', extras={}, "
+            "scene=None)",
         ),
         ("played", "no response to the request that buys the picture"),
     ),

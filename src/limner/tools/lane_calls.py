@@ -262,7 +262,8 @@ def _in_batch(model: KnownModel) -> KnownModel:
 
 def _no_batch(name: str) -> UserError:
     return UserError(
-        f"{name} has no cheap lane: limner knows no batch price of it",
+        f"{name} has no cheap lane: limner knows no batch price of it. Models of OpenAI, Anthropic "
+        "and Google have one, with OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY set",
         code=NO_CHEAP_LANE,
         hint="Name another model, or run it without --lane cheap.",
     )

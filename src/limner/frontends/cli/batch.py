@@ -27,11 +27,13 @@ EXAMPLE = """\
 examples:
   limner batch plan rows.jsonl                 check every row, and say what all of them cost
   limner batch run rows.jsonl --budget 40 --rate openai=50/min
-  limner batch run rows.jsonl --lane cheap     half the price, within 24 hours
   limner batch status rows.jsonl
   limner batch resume rows.jsonl               go on; failed rows again, if they cost nothing
   limner batch cancel rows.jsonl
   limner batch export rows.jsonl --out results.csv
+
+with a key:
+  limner batch run rows.jsonl --lane cheap     half the price, within 24 hours
 
 a row of a manifest:
   {"key": "fox", "prompt": "a fox under the moon", "output_path": "fox.png"}

@@ -34,6 +34,8 @@ MAX_LINE_CHARS = 500
 # With less confidence the models invent letters in foliage and noise; short texts need more.
 LEAST_CONFIDENCE = 80
 LEAST_CONFIDENCE_SHORT = 90
+# Chinese characters of one stroke: every edge and branch of a drawing looks like one.
+_STROKES = "\u4e00\u4e28\u4e36\u4e3f\u4e85"
 # The detector needs a gigabyte of memory for this many pixels.
 BAND_PIXELS = 4_000_000
 # A line that the edge of one band cuts is complete in the next.
@@ -206,9 +208,9 @@ def _threads() -> int:
 
 
 def is_credible(text: str, confidence: int) -> bool:
-    """Whether a line has enough confidence, and a letter or a digit."""
+    """Whether a line has enough confidence, and a letter or a digit that is more than a stroke."""
     short = len(text.strip()) <= 2
-    return any(map(str.isalnum, text)) and confidence >= (
+    return any(char.isalnum() and char not in _STROKES for char in text) and confidence >= (
         LEAST_CONFIDENCE_SHORT if short else LEAST_CONFIDENCE
     )
 
