@@ -193,3 +193,16 @@ def test_each_bar_of_one_series_has_its_own_colour_and_a_chart_names_its_source(
         "#445566",
     ]
     assert "Source: our books" in texts(svg)
+
+
+def test_a_line_has_a_gap_where_a_value_is_missing() -> None:
+    svg = drawn({"type": "line", "labels": [*"abcd"], "values": [1, 2, None, 4]}).svg
+    assert len(re.findall(r'd="M[\d. ]+L[\d. ]+M[\d. ]+"', svg)) == 1
+
+
+def test_a_long_label_of_a_checkbox_is_wrapped_and_not_cut_off() -> None:
+    label = "Fresh water in the morning and again in the evening, before the walk"
+    box = {"type": "column", "width": 200, "children": [{"type": "checkbox", "label": label}]}
+    shown = texts(drawn({"type": "page", "size": "400x400", "children": [box]}).svg)
+    assert " ".join(shown) == label
+    assert len(shown) > 1

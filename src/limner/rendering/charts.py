@@ -368,7 +368,7 @@ def _draw_lines(chart: Chart, data: ChartData, brush: Brush, plot: Rect, scale: 
             outline = [(x, y) for x, y, _ in points]
             around = [(points[0][0], floor), *outline, (points[-1][0], floor)]
             brush.canvas.path(closed(around), row.color, fill_opacity="0.28")
-        data_path = "M" + "L".join(f"{number(x)} {number(y)}" for x, y, _ in points)
+        data_path = _path(row.values, points)
         dash = {"stroke_dasharray": f"{base * 0.6:.1f} {base * 0.4:.1f}"} if row.dashed else {}
         brush.canvas.line(data_path, row.color, base * 0.2, stroke_linejoin="round", **dash)
         for x, y, _ in points:
@@ -376,6 +376,20 @@ def _draw_lines(chart: Chart, data: ChartData, brush: Brush, plot: Rect, scale: 
         lines.append(points)
     if labelled:
         _label_lines(chart, lines, brush, plot)
+
+
+def _path(values: Sequence[float | None], points: Sequence[tuple[float, float, float]]) -> str:
+    """The line through the points of a row, with a gap at each value that is missing."""
+    rest = iter(points)
+    drawn, path = False, ""
+    for value in values:
+        if value is None:
+            drawn = False
+            continue
+        x, y, _ = next(rest)
+        path += f"{'L' if drawn else 'M'}{number(x)} {number(y)}"
+        drawn = True
+    return path
 
 
 def _label_lines(

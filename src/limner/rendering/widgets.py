@@ -169,7 +169,14 @@ def _draw_field(element: InputField, brush: Brush, box: Rect) -> None:
 
 def _measure_switch(element: Checkbox | Toggle, brush: Brush, max_width: float) -> Extent:
     base = brush.style.base
-    return min(brush.width(element.label, "body") + base * 3.2, max_width), base * 1.8
+    label = brush.wrap(element.label, "body", max_width - base * 3.2)
+    return min(label.width + base * 3.2, max_width), max(label.height + base * 0.5, base * 1.8)
+
+
+def _draw_label(text: str, brush: Brush, box: Rect, left: float) -> None:
+    """The label of a checkbox or a toggle, in as many lines as it needs."""
+    room = Rect(box.x + left, box.y, box.width - left, box.height)
+    brush.lines(room, brush.wrap(text, "body", room.width), centred=True)
 
 
 def _draw_checkbox(element: Checkbox, brush: Brush, box: Rect) -> None:
@@ -185,7 +192,7 @@ def _draw_checkbox(element: Checkbox, brush: Brush, box: Rect) -> None:
             readable_on(theme.accent),
             base * 0.16,
         )
-    brush.line(box.x + base * 1.8, y, element.label, align="start", max_width=box.width - base * 2)
+    _draw_label(element.label, brush, box, base * 1.8)
 
 
 def _draw_toggle(element: Toggle, brush: Brush, box: Rect) -> None:
@@ -195,7 +202,7 @@ def _draw_toggle(element: Toggle, brush: Brush, box: Rect) -> None:
     brush.panel(track, theme.accent if element.on else theme.line, radius=base * 0.6)
     knob = track.right - base * 0.6 if element.on else track.x + base * 0.6
     brush.canvas.ellipse(knob, y, base * 0.46, base * 0.46, "#ffffff")
-    brush.line(box.x + base * 2.8, y, element.label, align="start", max_width=box.width - base * 3)
+    _draw_label(element.label, brush, box, base * 2.8)
 
 
 def _measure_metric(element: Metric, brush: Brush, max_width: float) -> Extent:
