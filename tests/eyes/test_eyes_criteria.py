@@ -57,6 +57,8 @@ def verdict(criterion: str, picture: Evidence = SCREEN) -> str | None:
     "criterion",
     [
         "shows 'Cancel'",
+        "shows 'Total $42.50'",
+        "shows 'Total: $42.50'",
         'The page says "Delete 3 files?"',
         "the text 'cannot be undone' is visible",
         "does not show 'Save'",

@@ -351,10 +351,19 @@ _TEXT_WORDS = (
 
 def _says(asked: Criterion, phrase: str) -> Judgement | None:
     lines = asked.picture.lines
-    found = next(occurrences(lines, phrase), None)
+    # A label and its value may stand in different lines: "Total" above "$42.00".
+    pairs = [
+        TextLine(
+            text=f"{pair.label.rstrip(':')}{mark} {pair.value}", box=pair.box, confidence=99, row=0
+        )
+        for pair in asked.picture.page.values
+        for mark in ("", ":")
+    ]
+    pieces = (*lines, *pairs)
+    found = next(occurrences(pieces, phrase), None)
     if found is None:
         # OCR takes some letters for others that look the same.
-        alike = [msgspec.structs.replace(line, text=_alike(line.text)) for line in lines]
+        alike = [msgspec.structs.replace(line, text=_alike(line.text)) for line in pieces]
         found = next(occurrences(tuple(alike), _alike(phrase)), None)
     if found is not None:
         return _judged(not asked.is_negative, f"it says {quoted(found.text)}", found.box)
