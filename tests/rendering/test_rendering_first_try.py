@@ -69,4 +69,4 @@ async def test_a_document_is_drawn_without_a_loss(lim: Limner, document: Path) -
     told = cast("list[str]", drawn.extras["notes"])
     notes = [note for note in told if "is not bundled" not in note]
     assert notes == NOTES.get(document.stem, [])
-    assert min(drawn.dimensions) >= 200
+    assert min(drawn.dimensions) >= 150
