@@ -30,6 +30,14 @@ _ASPECT_WORDS = word_set(
 )
 # In OKLab, a smaller distance may come from anti-aliasing.
 _LEAST_COLOUR = 0.04
+# The share of a picture in two colours, in percent, from which on its shapes are compared.
+_FLAT = 30
+# A colour with at least this share of a picture, in percent, is one of its main colours.
+_MAIN_COLOUR = 15
+_NONE_IN_A_SCENE = (
+    "No difference of size, text, controls or main colours was found; `limner check` compares "
+    "the pixels."
+)
 
 
 class ScreenChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,9 +79,15 @@ def compare(before: Evidence, after: Evidence) -> list[ScreenChange]:
         *_size(before, after),
         *_texts(before.lines, after.lines),
         *_controls(before.page.controls, after.page.controls),
-        *_shapes(before.page.shapes, after.page.shapes),
     ]
+    if _is_flat(before) and _is_flat(after):
+        found += _shapes(before.page.shapes, after.page.shapes)
     return sorted(found, key=lambda one: (one.box.y, one.box.x))
+
+
+def _is_flat(picture: Evidence) -> bool:
+    """Whether it has flat areas, as a screen: in a scene, each shade would count as a shape."""
+    return picture.measured.texture.two_colours >= _FLAT
 
 
 def name_areas(
@@ -150,7 +164,7 @@ def _around(one: Box, other: Box) -> Box:
 
 def answer_difference(before: Evidence, after: Evidence, question: str) -> Finding:
     """What changed, or whether the thing in the question did."""
-    differences = compare(before, after)
+    differences = [*compare(before, after), *_main_colours(before, after)]
     reasons = [one.no_text_reason for one in (before, after) if one.no_text_reason]
     caveats = (
         "Compared were size, text, colours of text, controls and flat shapes, not each pixel.",
@@ -166,9 +180,31 @@ def answer_difference(before: Evidence, after: Evidence, question: str) -> Findi
     else:
         narrowed = _relevant(differences, question)
         relevant = narrowed or differences
-        answer = _list(relevant) if relevant else "No difference was found."
+        flat = _is_flat(before) and _is_flat(after)
+        answer = _list(relevant) or ("No difference was found." if flat else _NONE_IN_A_SCENE)
     shown = tuple(f"{_kind_of(one)}: {one.sentence}, {place(one.box)}." for one in relevant[:20])
     return Finding(answer=cleaned(answer, max_chars=200), evidence=shown, caveats=caveats)
+
+
+def _main_colours(before: Evidence, after: Evidence) -> Iterator[ScreenChange]:
+    """The main colours of two scenes, if they have none in common."""
+    if _is_flat(before) and _is_flat(after):
+        return
+    old, new = (
+        list(
+            dict.fromkeys(one.name for one in seen.measured.colours if one.percent >= _MAIN_COLOUR)
+        )
+        for seen in (before, after)
+    )
+    if old and new and not set(old) & set(new):
+        size = after.measured
+        yield ScreenChange(
+            kind="colour",
+            what="",
+            before=", ".join(old),
+            after=", ".join(new),
+            box=Box(x=0, y=0, width=size.width, height=size.height),
+        )
 
 
 def _kind_of(one: ScreenChange) -> str:

@@ -30,7 +30,7 @@ async def test_the_token_is_exchanged_once_for_a_cookie(visitor: RunningStudio) 
     assert name.startswith("limner-studio-")
     assert rules == ["Max-Age=2592000", "Path=/", "HttpOnly", "SameSite=Strict"]
     assert (await visitor.http.get("/")).status_code == 200
-    # Whoever finds the address later, as in the history of a browser, gets nothing.
+    # A person who finds the address later, as in the history of a browser, gets nothing.
     visitor.http.cookies.clear()
     replayed = await visitor.http.get(visitor.url)
     assert (replayed.status_code, "set-cookie" in replayed.headers) == (401, False)

@@ -1,7 +1,7 @@
 """Take rows of the open batches of this home, until none is left.
 
 Any number of processes may work on one batch; each row runs in one of them. Every batch keeps its
-budget and its rates, whoever runs its rows.
+budget and its rates, whichever process runs its rows.
 """
 
 from __future__ import annotations
