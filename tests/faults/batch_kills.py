@@ -58,8 +58,25 @@ class Faults:
         self.billed: Counter[str] = Counter()
         self.seen: Counter[str] = Counter()
         self._rng, self._lock = rng, threading.Lock()
+        self._marks: list[int] = []
+        self.due, self.killed = threading.Event(), threading.Event()
         for service in (services.images, services.replicate):
             self._wrap(service)
+
+    def ask_for_kills(self, marks: list[int]) -> None:
+        """Ask for a kill at the given paid requests, counted from now on."""
+        with self._lock:
+            self._marks = sorted(self.seen.total() + mark for mark in marks)
+
+    def _wait_for_kill(self) -> None:
+        """Hold the request of a mark until a worker was killed, so that one is alive for sure."""
+        with self._lock:
+            if not self._marks or self.seen.total() < self._marks[0] or self.due.is_set():
+                return
+            del self._marks[0]
+            self.killed.clear()
+            self.due.set()
+        self.killed.wait(timeout=30)
 
     def _wrap(self, service: Any) -> None:
         work = service.reply_to
@@ -71,7 +88,8 @@ class Faults:
                 kind = self._rng.choices(
                     ("good", "429", "500", "cut", "slow"), weights=(84, 5, 3, 3, 5)
                 )[0]
-            self.seen[kind] += 1
+                self.seen[kind] += 1
+            self._wait_for_kill()
             if kind == "429":
                 error = {"error": {"message": "Slow down.", "code": "rate_limit_exceeded"}}
                 return json_reply(error, status=429, headers={"Retry-After": "1"})
@@ -116,9 +134,8 @@ async def run(count: int, kills: int, *, seed: int, folder: Path) -> Outcome:
                 batch = await lim.batches.open(
                     manifest, lim.person(), budget_nano=budget_nano, approved=True
                 )
-                killed += await _work(
-                    services, kills=kills // 2, pause_s=count / kills / 6, rng=rng
-                )
+                faults.ask_for_kills([rng.randrange(1, count // 3) for _ in range(kills // 2)])
+                killed += await _work(services, faults, rng=rng)
                 sums = await lim.money.sums_of_session(batch.id)
                 used = sums.settled_nano + sums.unknown_nano + sums.in_flight_nano
                 passed += [used] if used > budget_nano else []
@@ -126,8 +143,8 @@ async def run(count: int, kills: int, *, seed: int, folder: Path) -> Outcome:
             return await _compare(lim, batch, faults, status.counts, killed, passed, started_s)
 
 
-async def _work(services: FakeServices, *, kills: int, pause_s: float, rng: random.Random) -> int:
-    """Keep some workers at work, and kill one now and then; returns how often."""
+async def _work(services: FakeServices, faults: Faults, *, rng: random.Random) -> int:
+    """Keep some workers at work, and kill one at each mark; returns how often."""
     env = {**os.environ, **services.env, "LIMNER_IMAGES_CONCURRENCY": "6"}
     command = [sys.executable, "-m", "limner", "work", "--json"]
 
@@ -138,13 +155,18 @@ async def _work(services: FakeServices, *, kills: int, pause_s: float, rng: rand
 
     workers, killed = [start() for _ in range(WORKERS)], 0
     while any(worker.poll() is None for worker in workers):
-        await asyncio.sleep(rng.random() * pause_s)
-        place = rng.randrange(WORKERS)
-        if killed < kills and workers[place].poll() is None:
+        if not await asyncio.to_thread(faults.due.wait, 0.1):
+            continue
+        await asyncio.sleep(rng.random() * 0.2)
+        alive = [place for place in range(WORKERS) if workers[place].poll() is None]
+        if alive:
+            place = rng.choice(alive)
             workers[place].send_signal(signal.SIGKILL)
             workers[place].communicate()
             killed += 1
             workers[place] = start()
+        faults.due.clear()
+        faults.killed.set()
     for worker in workers:
         _, err = worker.communicate()
         assert worker.returncode == 0, err.decode()
