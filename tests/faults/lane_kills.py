@@ -1,6 +1,6 @@
 """A cheap lane that is killed before each write of its store and at each request -> what it paid.
 
-Run as ``python -m tests.faults.lane_kills [NAME …]`` with names of `VENDORS`: every point, one by one.
+Run as ``python -m tests.faults.lane_kills [NAME …]``, with names of `VENDORS`: every point.
 """
 
 from __future__ import annotations
