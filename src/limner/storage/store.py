@@ -27,7 +27,7 @@ __all__ = ["Row", "Store", "Transaction"]
 T = TypeVar("T")
 
 
-class Engine(Protocol):
+class DatabaseEngine(Protocol):
     """A kind of database. ``place`` is its address as a person may read it."""
 
     place: str
@@ -122,6 +122,18 @@ class Store:
         self._engine.disconnect()
         self._engine.close()
 
+    def refuse_shared(self, what: str) -> None:
+        """Refuse what only a SQLite file allows.
+
+        Raises:
+            StorageError: the database is a PostgreSQL one.
+        """
+        if self.is_shared:
+            raise StorageError(
+                f"{what} is for the SQLite file of a home, and this home uses {self.place}.",
+                hint="Use the tools of PostgreSQL: pg_dump writes a copy, pg_restore reads it.",
+            )
+
     def _submit(
         self, work: Callable[[Transaction], T], *, writing: bool, shared: bool = False
     ) -> Future[T]:
@@ -178,7 +190,7 @@ class Store:
         return jobs
 
 
-def _postgres(url: str) -> Engine:
+def _postgres(url: str) -> DatabaseEngine:
     try:
         from limner.storage.postgres_engine import PostgresEngine  # noqa: PLC0415 - not for SQLite
     except ImportError:

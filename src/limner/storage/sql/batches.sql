@@ -134,7 +134,7 @@ SELECT min(not_before_ms) AS ms FROM batch_rows WHERE batch_id = :batch_id AND s
 SELECT
     row_key, number, tool, arguments, state, tries, cost_nano, cost_source, picture, result, error
 FROM batch_rows
-WHERE batch_id = :batch_id AND (:state IS NULL OR state = :state)
+WHERE batch_id = :batch_id AND (CAST(:state AS TEXT) IS NULL OR state = :state)
     AND (number, row_key) > (:after, :after_key)
 ORDER BY number, row_key
 LIMIT :count;

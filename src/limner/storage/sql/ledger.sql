@@ -32,7 +32,7 @@ SET state = 'settled', cost_nano = :cost_nano, cost_source = :cost_source, pictu
 WHERE id = :id
     AND (
         state IN ('sent', 'unknown')
-        OR (state = 'settled' AND picture IS NULL AND :picture IS NOT NULL)
+        OR (state = 'settled' AND picture IS NULL AND CAST(:picture AS TEXT) IS NOT NULL)
     );
 
 -- name: ledger_released

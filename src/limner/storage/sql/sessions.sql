@@ -55,7 +55,7 @@ SELECT
     ) AS spent_nano
 FROM sessions
 WHERE (archived_ms IS NOT NULL) = :archived
-    AND (:after_ms IS NULL OR (updated_ms, id) < (:after_ms, :after_id))
+    AND (CAST(:after_ms AS BIGINT) IS NULL OR (updated_ms, id) < (:after_ms, :after_id))
 ORDER BY updated_ms DESC, id DESC
 LIMIT :limit;
 
