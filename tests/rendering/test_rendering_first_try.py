@@ -20,13 +20,10 @@ DOCUMENTS = sorted(FOLDER.glob("documents*/*"))
 # Replaced fonts are told in the notes too; they lose nothing.
 NOTES = {
     "diagram-01-cloud-architecture": ["Ignored: ports."],
-    "diagram-03-build-graph": ["Ignored: constraint."],
-    "diagram-03-org": ["Ignored: constraint."],
     "chart-01-ab-test-checkout": ["Ignored: legend of bar."],
     "chart-03-training-minutes": ["Ignored: legend of bar."],
-    "diagram-01-vet-clinic-schema": ["Ignored: ports, rank."],
+    "diagram-01-vet-clinic-schema": ["Ignored: ports."],
     "diagram-03-tls13-handshake": ["Ignored: activate, deactivate."],
-    "diagram-05-darwin-family-tree": ["Ignored: rank."],
     "diagram-02-password-reset": ["Ignored: activate."],
     "diagram-05-printer-help": ["Ignored: style."],
     "layout-02-shakshuka-recipe": ["No bundled font has these characters: \N{HOT PEPPER}"],

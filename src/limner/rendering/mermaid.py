@@ -70,6 +70,7 @@ class _Sequence:
     def __init__(self, lines: MermaidSource) -> None:
         self.lines = lines
         self.labels: dict[str, str] = {}
+        self.people: dict[str, None] = {}
         self.messages: list[SequenceMessage] = []
         self.blocks: list[SequenceFrame | None] = []
         self.frames: list[SequenceFrame] = []
@@ -82,6 +83,8 @@ class _Sequence:
         if word in ("participant", "actor"):
             name, _, label = rest.partition(" as ")
             self.labels[name.strip()] = plain_text(label or name)
+            if word == "actor":
+                self.people[self.labels[name.strip()]] = None
         elif word == "autonumber":
             self.numbered = True
         elif word == "title":
@@ -162,6 +165,7 @@ class _Sequence:
         return check_element(
             SequenceDiagram(
                 actors=actors,
+                people=list(self.people),
                 messages=[*self.messages],
                 frames=self.frames,
                 title=self.lines.title,
