@@ -339,6 +339,24 @@ class SequenceDiagram(TitledElement, frozen=True, kw_only=True, tag="sequence"):
     frames: Annotated[list[SequenceFrame], Meta(max_length=60)] = []
 
 
+class Commit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A commit of a branch. Without ``parents`` it follows the last one of its branch."""
+
+    id: Words
+    label: Words | None = None
+    branch: Words = "main"
+    parents: Annotated[list[Words], Meta(max_length=8)] = []
+    tag: Words = ""
+    kind: Literal["normal", "highlight", "reverse"] = "normal"
+
+
+class CommitGraph(TitledElement, frozen=True, kw_only=True, tag="gitgraph"):
+    """The commits of a repository in their order, with a lane for each branch."""
+
+    branches: Annotated[list[Words], Meta(max_length=24)] = []
+    commits: Annotated[list[Commit], Meta(min_length=1, max_length=120)]
+
+
 class Timeline(TitledElement, frozen=True, kw_only=True):
     """Events in their order: pairs of a time and a text."""
 
@@ -406,6 +424,7 @@ AnyElement = (
     | DataTable
     | Diagram
     | SequenceDiagram
+    | CommitGraph
     | Timeline
     | ColumnBox
     | RowBox
