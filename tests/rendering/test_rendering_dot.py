@@ -65,9 +65,7 @@ def test_an_undirected_graph_has_lines_without_heads() -> None:
 def test_attributes_that_change_the_graph_are_reported_if_they_are_not_drawn() -> None:
     source = """digraph { layout=neato; fontsize=9; a:n -> b [constraint=false, headlabel="x"];
         c [xlabel="y", style="filled,invis", peripheries=2]; a -> c [constraint=true] }"""
-    assert parse_dot(source)[1] == [
-        "Ignored: layout, ports, xlabel, peripheries."
-    ]
+    assert parse_dot(source)[1] == ["Ignored: layout, ports, xlabel, peripheries."]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import pytest
 from tests.agent.agent_pictures import program
 
 from limner import Limner
-from limner.errors import InputInvalid
 
 pytestmark = pytest.mark.slow
 
@@ -42,7 +41,6 @@ NOTES = {
         "No ready-made picture is named 'potion'; the nearest are spoon, onion, potato.",
     ],
 }
-REFUSED = {"diagram-02-release-git-flow"}
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +56,6 @@ def test_there_are_six_sets_of_documents() -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
 async def test_a_document_is_drawn_without_a_loss(lim: Limner, document: Path) -> None:
-    if document.stem in REFUSED:
-        with pytest.raises(InputInvalid, match="is not a form of Mermaid that is drawn"):
-            await lim.render(document.read_text())
-        return
     drawn = await lim.render(document.read_text())
     told = cast("list[str]", drawn.extras["notes"])
     notes = [note for note in told if "is not bundled" not in note]
