@@ -217,7 +217,7 @@ async def read_evidence(studio: StudioParts, request: EvidenceRequest) -> Pictur
     data = await studio.lim.picture(request.handle).bytes()
     found = await studio.lim.eyes.gather(data)
     if found.no_text_reason is not None:
-        raise UserError(found.no_text_reason, code="NO_OCR")
+        raise UserError(found.no_text_reason)
     return PictureEvidence(
         lines=[
             FoundText(text=line.text, box=line.box, confidence=line.confidence)
