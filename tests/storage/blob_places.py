@@ -17,7 +17,10 @@ from limner.storage.blobs import Blobs, BlobStore
 class BlobPlace(Protocol):
     """A store of blobs, and what a test does to it behind its back."""
 
-    blobs: BlobStore
+    @property
+    def blobs(self) -> BlobStore:
+        """The store."""
+        ...
 
     def copies(self) -> dict[str, int]:
         """How many copies of each handle are stored."""
@@ -84,11 +87,11 @@ class BucketPlace:
         self.blobs._cache.local_path(handle).write_bytes(data)
 
     def make_old(self, handle: str, seconds: float = 86_400) -> None:
-        """Give the objects the name of an earlier hour."""
-        hour = time.strftime("%Y%m%dT%HZ", time.gmtime(time.time() - seconds))
+        """Give the objects the names of an earlier time."""
+        then = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(time.time() - seconds))
         for key in self.keys():
             start, named, now = key.split("/")
-            if named == handle and now > hour:
-                name = f"{hour}-{now.partition('-')[2]}"
+            if named == handle and now > then:
+                name = f"{then}-{now.partition('-')[2]}"
                 self.library.copy(self.objects, key, f"{start}/{named}/{name}")
                 self.library.delete(self.objects, key)

@@ -105,7 +105,7 @@ class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
             StorageError: the tables or the disk cannot be read or written; or most of the files
                 are unknown to the database (``TOO_MANY_STRAYS``), and nothing was removed.
         """
-        age_s = max(grace_s, SETTLING_S)
+        age_s = max(grace_s, SETTLING_S, self.blobs.min_age_s)
         since_s, row_since_s = time.time() - age_s, self.clock().timestamp() - age_s
         tables = await self.store.read(lambda tx: _read_tables(tx, repaired=not strays))
         plan = await asyncio.to_thread(

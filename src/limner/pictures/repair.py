@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -104,8 +103,10 @@ class HomeRepairer(msgspec.Struct, frozen=True, kw_only=True):
         """Repair the database, then bring back every picture whose bytes are anywhere in the home.
 
         Raises:
-            StorageError: another process uses the home (``HOME_IN_USE``), or the disk fails.
+            StorageError: another process uses the home (``HOME_IN_USE``), the disk fails, or the
+                database is not a file of the home.
         """
+        self.store.refuse_shared("The repair")
         database = await asyncio.to_thread(repair_database, self.home)
         rows = await self._recorded()
         copies = await asyncio.to_thread(self._generated)
@@ -214,5 +215,5 @@ class HomeRepairer(msgspec.Struct, frozen=True, kw_only=True):
             "size_bytes": size_bytes,
             "parent": None,
             "lineage": msgspec.json.encode(lineage).decode(),
-            "created_ms": int(min(stored_at_s, time.time()) * 1000),
+            "created_ms": int(stored_at_s * 1000),
         }

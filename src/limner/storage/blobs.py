@@ -70,6 +70,9 @@ class BlobStore(Protocol):
     that is no handle, and StorageError if the place cannot be read or written.
     """
 
+    min_age_s: float
+    """How old bytes must be before the garbage collector may delete them."""
+
     @property
     def place(self) -> str:
         """The folder or the bucket, to name to the user."""
@@ -147,6 +150,8 @@ class Blobs:
     Making this value does not touch the disk. All methods block; an event loop calls them in a
     thread.
     """
+
+    min_age_s: float = 0
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

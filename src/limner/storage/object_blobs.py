@@ -1,10 +1,10 @@
 """Bytes -> an object in a bucket under their sha256; a handle -> the bytes, through a local folder.
 
-An object is ``ab/<sha256>/<hour>-<random>``, where the hour (UTC) is that of its upload. It is
-written once, by one process, and never overwritten. The garbage collector deletes only objects
-whose hour ended an hour ago or more, and a process that stores bytes counts only on an object of
-the current hour. So no process deletes what another one counts on, and neither locks nor
-conditional requests are needed. The decision record about object storage has the whole argument.
+An object is ``ab/<sha256>/<time>-<random>``, with the time of its upload. It is written once, by
+one process, and never overwritten. A process that stores bytes uploads them, or counts on an object
+that is younger than an hour; the garbage collector deletes only objects that are older than two. So
+it never deletes what a process counts on, and neither locks nor conditional requests are needed.
+The decision record about object storage has the whole argument.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -35,12 +36,13 @@ from limner.storage.blobs import (
 )
 from limner.storage.bounded_folder import BoundedFolder
 
-PERIOD_S = 60 * 60
+REUSE_S = 60 * 60
+MIN_AGE_S = 2 * REUSE_S
 MAX_CACHE_BYTES = 2 * 1024**3
 IN_USE_S = 10 * 60
 CHECK = "limner-check"
 
-_HOUR = "%Y%m%dT%HZ"
+_TIME = "%Y%m%dT%H%M%SZ"
 _UPLOADS = 5
 _ONE_BY_ONE = 50
 _REQUESTS_AT_ONCE = 8
@@ -89,17 +91,14 @@ class _Copy(NamedTuple):
 
     key: str
     handle: str
-    period: int
+    stored_at_s: float
     size_bytes: int
-
-    @property
-    def counted_on_until_s(self) -> float:
-        """The time after which no process may still count on this object without a row."""
-        return (self.period + 2) * PERIOD_S
 
 
 class ObjectBlobs:
     """A folder in a bucket, and a bounded folder of this machine with copies of what was used."""
+
+    min_age_s: float = MIN_AGE_S
 
     def __init__(
         self,
@@ -188,21 +187,17 @@ class ObjectBlobs:
                 copies = [copy for found in threads.map(self._copies, wanted) for copy in found]
         else:
             copies = [copy for copy in self._list() if copy.handle in wanted]
-        newest = {copy.handle: copy for copy in sorted(copies, key=lambda one: one.period)}
-        return {
-            handle: BlobFacts(copy.size_bytes, copy.counted_on_until_s)
-            for handle, copy in newest.items()
-        }
+        copies.sort(key=attrgetter("stored_at_s"))  # the newest one counts
+        return {copy.handle: BlobFacts(copy.size_bytes, copy.stored_at_s) for copy in copies}
 
     def location(self, handle: str) -> str:
-        """The address of the bytes, without the hour."""
+        """The address of the bytes, without the time of their upload."""
         return f"{self.place}/{_folder(parse_handle(handle))}"
 
     def remove_unless_stored_since(self, handle: str, *, since_s: float) -> int:
-        """Delete the objects of a handle, if none of them may be counted on since a time."""
+        """Delete the objects of a handle, unless one was uploaded since a time."""
         copies = self._copies(handle)
-        before_s = min(since_s, self._clock())
-        if not copies or max(copy.counted_on_until_s for copy in copies) >= before_s:
+        if not copies or copies[0].stored_at_s >= since_s:
             return 0
         self._delete(copies)
         self._cache.local_path(handle).unlink(missing_ok=True)
@@ -210,13 +205,13 @@ class ObjectBlobs:
 
     def remove_leftovers(self, *, before_s: float) -> list[int]:
         """Delete older copies of bytes that were uploaded again later; the size of each."""
-        before_s = min(before_s, self._clock())
         newest: dict[str, _Copy] = {}
         older: list[_Copy] = []
-        for copy in sorted(self._list(), key=lambda one: one.period, reverse=True):
+        for copy in sorted(self._list(), key=attrgetter("stored_at_s"), reverse=True):
             kept = newest.setdefault(copy.handle, copy)
             is_spare = kept is not copy and kept.size_bytes == copy.size_bytes
-            if is_spare and copy.counted_on_until_s < before_s:
+            # Both must be old: a process may count on the newer one for its row.
+            if is_spare and kept.stored_at_s < before_s:
                 older.append(copy)
         self._delete(older)
         return [copy.size_bytes for copy in older]
@@ -233,17 +228,18 @@ class ObjectBlobs:
             self._library.get(self._objects, CHECK).bytes()
 
     def _upload(self, handle: str, read: Callable[[], bytes]) -> None:
-        """Write a new object, unless another process did in this hour.
+        """Write a new object, unless there is a young one.
 
         An older one does not count: a garbage collector may be deleting it.
         """
-        period = int(self._clock() // PERIOD_S)
+        now_s = self._clock()
         data = read()
         for copy in self._copies(handle):
             is_whole = copy.size_bytes == len(data) and copy.key not in self._damaged
-            if copy.period == period and is_whole:
+            if is_whole and copy.stored_at_s > now_s - REUSE_S:
                 return
-        key = f"{_folder(handle)}/{_hour(period)}-{secrets.token_hex(4)}"
+        stored = time.strftime(_TIME, time.gmtime(now_s))
+        key = f"{_folder(handle)}/{stored}-{secrets.token_hex(4)}"
         for _ in range(_UPLOADS):
             with self._errors("write to"):
                 self._library.put(self._objects, key, data, use_multipart=False)
@@ -291,7 +287,7 @@ class ObjectBlobs:
     def _copies(self, handle: str) -> list[_Copy]:
         """The objects of a handle, the newest first."""
         found = self._list(_folder(parse_handle(handle)))
-        return sorted(found, key=lambda copy: copy.period, reverse=True)
+        return sorted(found, key=attrgetter("stored_at_s"), reverse=True)
 
     def _list(self, prefix: str | None = None) -> Iterator[_Copy]:
         with self._errors("read from"):
@@ -380,17 +376,13 @@ def _folder(handle: str) -> str:
     return f"{handle[:2]}/{handle}"
 
 
-def _hour(period: int) -> str:
-    return time.strftime(_HOUR, time.gmtime(period * PERIOD_S))
-
-
 def _parse(key: str, size_bytes: int) -> _Copy | None:
     """The object of a key; None if it is none of ours."""
     start, handle, name = ("", "", *key.split("/"))[-3:]
     if start != handle[:2] or not is_handle(handle):
         return None
     try:
-        stored_s = calendar.timegm(time.strptime(name.partition("-")[0], _HOUR))
+        stored_s = calendar.timegm(time.strptime(name.partition("-")[0], _TIME))
     except ValueError:
         return None
-    return _Copy(key, handle, stored_s // PERIOD_S, size_bytes)
+    return _Copy(key, handle, stored_s, size_bytes)
