@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from limner.frontends.studio.api import drawings, inspections, live, money, pictures, selections
+from limner.frontends.studio.api import (
+    drawings,
+    inspections,
+    live,
+    money,
+    pictures,
+    preferences,
+    selections,
+)
 
 ENDPOINTS = (
     *pictures.ENDPOINTS,
@@ -10,5 +18,6 @@ ENDPOINTS = (
     *drawings.ENDPOINTS,
     *inspections.ENDPOINTS,
     *money.ENDPOINTS,
+    *preferences.ENDPOINTS,
     *live.ENDPOINTS,
 )
