@@ -1,6 +1,6 @@
 """A cheap lane that is killed before each write of its store and at each request -> what it paid.
 
-Run as ``python -m tests.faults.lane_kills [openai|anthropic|gemini]``: every point, one by one.
+Run as ``python -m tests.faults.lane_kills [NAME …]``, with names of `VENDORS`: every point.
 """
 
 from __future__ import annotations
@@ -127,10 +127,11 @@ def _count_writes(kill_at: int) -> None:
 
 
 async def _child(name: str, folder: Path) -> None:
-    flags = {"model_roles.vision": "anthropic/claude-haiku-5-5"} if name == "anthropic" else {}
     (folder / "fox.png").write_bytes(FOX)
     env = dict(os.environ)
-    async with Limner(load(env=env, cwd=folder, flags=flags), env=env, cwd=folder) as lim:
+    async with Limner(
+        load(env=env, cwd=folder, flags=VENDORS[name].flags), env=env, cwd=folder
+    ) as lim:
         await _run(name, lim)
 
 

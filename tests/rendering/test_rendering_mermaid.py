@@ -12,6 +12,8 @@ from tests.fuzz import examples
 
 from limner.errors import InputInvalid
 from limner.rendering.elements import (
+    Commit,
+    CommitGraph,
     Diagram,
     DiagramEdge,
     DiagramNode,
@@ -204,7 +206,8 @@ def test_a_pie_a_timeline_and_a_mind_map_are_parsed() -> None:
     assert mind_map.edges == [
         DiagramEdge(start="n0", end="n1", arrow="none"),
         DiagramEdge(start="n1", end="n2", arrow="none"),
-        DiagramEdge(start="n0", end="n3", arrow="none"),
+        # The second half of the branches is to the left of the root.
+        DiagramEdge(start="n3", end="n0", arrow="none"),
     ]
 
 
@@ -321,3 +324,38 @@ def test_a_class_of_style_is_not_part_of_the_name_of_a_state() -> None:
     diagram, _ = parse_mermaid("stateDiagram-v2\n A:::x --> B:::x : go")
     assert isinstance(diagram, Diagram)
     assert diagram.edges == [DiagramEdge(start="A", end="B", label="go")]
+
+
+def test_a_git_graph_has_branches_merges_and_tags() -> None:
+    source = """gitGraph
+        commit id: "init" tag: "v1"
+        branch develop
+        commit
+        commit id: "undo" type: REVERSE
+        checkout main
+        merge develop tag: "v2"
+        cherry-pick id: "undo"
+    """
+    assert parse_mermaid(source) == (
+        CommitGraph(
+            branches=["main", "develop"],
+            commits=[
+                Commit(id="init", label="init", tag="v1"),
+                Commit(id="commit 2", label="", branch="develop", parents=["init"]),
+                Commit(
+                    id="undo", label="undo", branch="develop", parents=["commit 2"], kind="reverse"
+                ),
+                Commit(id="commit 4", label="", parents=["init", "undo"], tag="v2"),
+                Commit(id="commit 5", label="cherry-pick undo", parents=["commit 4"]),
+            ],
+        ),
+        [],
+    )
+    with pytest.raises(InputInvalid, match="line 2: there is no branch 'dev'"):
+        parse_mermaid("gitGraph\n merge dev")
+
+
+def test_an_actor_is_a_person_and_a_participant_is_a_box() -> None:
+    sequence, _ = parse_mermaid("sequenceDiagram\n actor U as User\n U->>App: hi")
+    assert isinstance(sequence, SequenceDiagram)
+    assert (sequence.actors, sequence.people) == (["User", "App"], ["User"])

@@ -356,7 +356,7 @@ def _draw_lines(chart: Chart, data: ChartData, brush: Brush, plot: Rect, scale: 
     base = brush.style.base
     band = plot.width / max(len(data.labels), 1)
     labelled = chart.show_values and len(data.values) <= _MAX_LABELLED_POINTS
-    lines: list[list[tuple[float, float, float]]] = []
+    labels: list[LinePoint] = []
     for row in data.rows:
         points = [
             (plot.x + band * (place + 0.5), _y(plot, scale, value), value)
@@ -373,9 +373,24 @@ def _draw_lines(chart: Chart, data: ChartData, brush: Brush, plot: Rect, scale: 
         brush.canvas.line(data_path, row.color, base * 0.2, stroke_linejoin="round", **dash)
         for x, y, _ in points:
             brush.canvas.ellipse(x, y, base * 0.3, base * 0.3, row.color)
-        lines.append(points)
+        ink = brush.style.ink
+        color = mix(row.color, ink, 0.5) if len(data.rows) > 1 else ink
+        labels += _line_points(chart, points, brush, color)
     if labelled:
-        _label_lines(chart, lines, brush, plot)
+        _label_lines(chart, labels, brush, plot)
+
+
+def _line_points(
+    chart: Chart, points: Sequence[tuple[float, float, float]], brush: Brush, color: str
+) -> Iterator[LinePoint]:
+    """The points of one line with their labels."""
+    for place, (x, y, value) in enumerate(points):
+        # Below a point that is lower than its neighbours, the line does not cross the text.
+        near = [points[one][1] for one in (place - 1, place + 1) if 0 <= one < len(points)]
+        is_low = bool(near) and all(y > other + brush.style.base * 0.2 for other in near)
+        text = _text(chart, value)
+        wide = brush.width(text, "small", bold=True)
+        yield LinePoint(x=x, y=y, text=text, wide=wide, color=color, is_low=is_low)
 
 
 def _path(values: Sequence[float | None], points: Sequence[tuple[float, float, float]]) -> str:
@@ -392,39 +407,76 @@ def _path(values: Sequence[float | None], points: Sequence[tuple[float, float, f
     return path
 
 
-def _label_lines(
-    chart: Chart, lines: Sequence[Sequence[tuple[float, float, float]]], brush: Brush, plot: Rect
-) -> None:
-    """Write the value of each point above or below it, where it covers no other label or point."""
+class LinePoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A point of a line; ``is_low`` if the line goes up on both sides of it."""
+
+    x: float
+    y: float
+    text: str
+    wide: float
+    color: str
+    is_low: bool
+
+
+def _label_lines(chart: Chart, points: Sequence[LinePoint], brush: Brush, plot: Rect) -> None:
+    """Write the value of each point above or below it; values that have no room are left out."""
     base = brush.style.base
-    taken = [Rect(x - 1, y - base * 0.3, 2, base * 0.6) for points in lines for x, y, _ in points]
+    taken = [Rect(one.x - 1, one.y - base * 0.3, 2, base * 0.6) for one in points]
     # On the white around a line, an edge in white keeps the line out of the text.
     edge = 0.0 if isinstance(chart, AreaChart) else base * 0.2
-    for points in lines:
-        for place, (x, y, value) in enumerate(points):
-            # Below a point that is lower than its neighbours, the line does not cross the text.
-            near = [points[one][1] for one in (place - 1, place + 1) if 0 <= one < len(points)]
-            is_low = bool(near) and all(y > other + base * 0.2 for other in near)
-            text = _text(chart, value)
-            wide = brush.width(text, "small", bold=True)
-            middles = [y + base * 0.95, y - base * 0.95]
-            middles = [at for at in middles if at + base * 0.4 < plot.bottom] or middles
-            rects = [Rect(x - wide / 2, at - base * 0.35, wide, base * 0.7) for at in middles]
-            if not is_low:
-                rects.reverse()
-            free = (one for one in rects if not any(_overlap(one, other) for other in taken))
-            label = next(free, rects[0])
-            taken.append(label)
+    left_out = 0
+    for near in _near_points(points, base):
+        placed = _place_labels(near, base, plot, taken)
+        left_out += len(near) - len(placed)
+        taken += [label for _, label in placed]
+        for point, label in placed:
             brush.line(
                 *label.middle,
-                text,
+                point.text,
                 "small",
                 bold=True,
+                color=point.color,
                 paint_order="stroke",
                 stroke=brush.style.theme.background,
                 stroke_width=number(edge),
                 stroke_linejoin="round",
             )
+    if left_out:
+        brush.notes.append(f"{left_out} values of the chart are not written: no room.")
+
+
+def _near_points(points: Sequence[LinePoint], base: float) -> list[list[LinePoint]]:
+    """The points, with those together whose labels would touch: from top to bottom."""
+    found: list[list[LinePoint]] = []
+    for point in sorted(points, key=lambda one: (one.x, one.y)):
+        last = found[-1][-1] if found else None
+        if last and last.x == point.x and point.y - last.y < base * 1.9:
+            found[-1].append(point)
+        else:
+            found.append([point])
+    return found
+
+
+def _place_labels(
+    near: Sequence[LinePoint], base: float, plot: Rect, taken: Sequence[Rect]
+) -> list[tuple[LinePoint, Rect]]:
+    """A place for each label: the upper ones above all points, the lower ones below them."""
+    count = len(near)
+    half = 0 if count == 1 and near[0].is_low else (count + 1) // 2
+    best: list[tuple[LinePoint, Rect]] = []
+    for above in dict.fromkeys((half, count - half, count, 0)):
+        placed: list[tuple[LinePoint, Rect]] = []
+        for place, point in enumerate(near):
+            steps = above - place if place < above else place - above + 1
+            away = base * (0.95 + 0.85 * (steps - 1))
+            y = near[0].y - away if place < above else near[-1].y + away
+            label = Rect(point.x - point.wide / 2, y - base * 0.35, point.wide, base * 0.7)
+            inside = plot.y - base * 1.3 < label.y and label.bottom < plot.bottom
+            if inside and not any(_overlap(label, other) for other in taken):
+                placed.append((point, label))
+        if len(placed) > len(best):
+            best = placed
+    return best
 
 
 def _draw_horizontal(chart: BarChart, data: ChartData, brush: Brush, box: Rect) -> None:

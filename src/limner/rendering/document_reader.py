@@ -21,6 +21,8 @@ from limner.rendering.elements import (
     Chart,
     ChartSeries,
     ColumnBox,
+    Commit,
+    CommitGraph,
     Container,
     DataTable,
     Diagram,
@@ -59,6 +61,7 @@ _TELLING: Mapping[str, type[DocumentElement]] = {
     "edges": Diagram,
     "messages": SequenceDiagram,
     "events": Timeline,
+    "commits": CommitGraph,
     "rows": DataTable,
     "values": BarChart,
     "series": BarChart,
@@ -472,6 +475,7 @@ _NESTED: Mapping[str, type[msgspec.Struct]] = {
     "nodes": DiagramNode,
     "edges": DiagramEdge,
     "messages": SequenceMessage,
+    "commits": Commit,
     "groups": NodeGroup,
     "frames": SequenceFrame,
 }
@@ -480,6 +484,7 @@ _SMALL_KINDS: Mapping[type[msgspec.Struct], str] = {
     DiagramNode: "a node",
     DiagramEdge: "an edge",
     SequenceMessage: "a message",
+    Commit: "a commit",
     NodeGroup: "a group",
     SequenceFrame: "a frame",
 }

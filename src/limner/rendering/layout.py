@@ -9,6 +9,7 @@ import msgspec
 from limner.rendering.brush import SHARES, Brush, Rect
 from limner.rendering.charts import draw_chart
 from limner.rendering.colours import parse_colour, readable_on
+from limner.rendering.commit_graphs import draw_commits, measure_commits
 from limner.rendering.diagrams import draw_diagram, measure_diagram
 from limner.rendering.elements import (
     Align,
@@ -19,6 +20,7 @@ from limner.rendering.elements import (
     Card,
     Chart,
     ColumnBox,
+    CommitGraph,
     Container,
     DataTable,
     Diagram,
@@ -306,6 +308,7 @@ _ALL: Mapping[type[DocumentElement], Drawing] = {
     DataTable: Drawing(measure_table, draw_table),
     Diagram: Drawing(measure_diagram, draw_diagram, flexible=True),
     SequenceDiagram: Drawing(measure_sequence, draw_sequence, flexible=True),
+    CommitGraph: Drawing(measure_commits, draw_commits, flexible=True),
     Timeline: Drawing(measure_timeline, draw_timeline, flexible=True),
     ColumnBox: Drawing(_measure_column, _draw_column),
     Card: Drawing(_measure_column, _draw_column),

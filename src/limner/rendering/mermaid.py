@@ -14,6 +14,7 @@ from limner.rendering.diagram_source import (
     known_colour,
 )
 from limner.rendering.elements import (
+    CommitGraph,
     Diagram,
     PieChart,
     SequenceDiagram,
@@ -21,10 +22,11 @@ from limner.rendering.elements import (
     SequenceMessage,
     Timeline,
 )
+from limner.rendering.mermaid_git import parse_git_graph
 from limner.rendering.mermaid_graphs import parse_class_diagram, parse_flowchart, parse_states
 from limner.rendering.mermaid_lines import MermaidSource, plain_text
 
-MermaidElement = Diagram | SequenceDiagram | PieChart | Timeline
+MermaidElement = Diagram | SequenceDiagram | PieChart | Timeline | CommitGraph
 _ARROWS = re.compile(r"<<-->>|<<->>|-->>|->>|--x|-x|--\)|-\)|-->|->")
 _BLOCKS = ("loop", "alt", "opt", "par", "critical", "break", "rect", "box")
 _PARTS = ("else", "and", "option")
@@ -70,6 +72,7 @@ class _Sequence:
     def __init__(self, lines: MermaidSource) -> None:
         self.lines = lines
         self.labels: dict[str, str] = {}
+        self.people: dict[str, None] = {}
         self.messages: list[SequenceMessage] = []
         self.blocks: list[SequenceFrame | None] = []
         self.frames: list[SequenceFrame] = []
@@ -82,6 +85,8 @@ class _Sequence:
         if word in ("participant", "actor"):
             name, _, label = rest.partition(" as ")
             self.labels[name.strip()] = plain_text(label or name)
+            if word == "actor":
+                self.people[self.labels[name.strip()]] = None
         elif word == "autonumber":
             self.numbered = True
         elif word == "title":
@@ -162,6 +167,7 @@ class _Sequence:
         return check_element(
             SequenceDiagram(
                 actors=actors,
+                people=list(self.people),
                 messages=[*self.messages],
                 frames=self.frames,
                 title=self.lines.title,
@@ -210,9 +216,12 @@ def _parse_timeline(lines: MermaidSource) -> Timeline:
 
 
 def _parse_mindmap(lines: MermaidSource) -> Diagram:
+    """The root is in the middle, with half of its branches to each side."""
     graph = GraphBuilder()
     graph.direction = "right"
+    graph.title = lines.title
     above: list[tuple[int, str]] = []
+    parents: dict[str, str] = {}
     for place, line in enumerate(lines):
         if line.startswith("::"):
             lines.ignored["icons and classes"] = None
@@ -223,8 +232,19 @@ def _parse_mindmap(lines: MermaidSource) -> Diagram:
         label = line.partition("[" if "[" in line else "(")[2].strip("([{}])") or line
         graph.add_node(name, label=plain_text(label), shape="box" if above else "round")
         if above:
-            graph.add_edge(above[-1][1], name, arrow="none")
+            parents[name] = above[-1][1]
         above.append((lines.indent, name))
+    roots = [name for name in graph.nodes if name not in parents]
+    branches = [name for name, parent in parents.items() if parent in roots[:1]]
+    left = set(branches[(len(branches) + 1) // 2 :])
+    for name, parent in parents.items():
+        if parent in left:
+            left.add(name)
+        graph.add_edge(*((name, parent) if name in left else (parent, name)), arrow="none")
+    if not graph.nodes:
+        lines.refuse(
+            "the mind map has no root", "Write: mindmap, then root((Idea)), then branches."
+        )
     return graph.build()
 
 
@@ -240,6 +260,7 @@ _FORMS: dict[str, Callable[[MermaidSource], MermaidElement]] = {
     "pie": _parse_pie,
     "timeline": _parse_timeline,
     "mindmap": _parse_mindmap,
+    "gitgraph": parse_git_graph,
 }
 _NAMES = (
     "flowchart TD",
@@ -249,4 +270,5 @@ _NAMES = (
     "pie",
     "timeline",
     "mindmap",
+    "gitGraph",
 )

@@ -29,7 +29,7 @@ Size = tuple[int, int]
 
 MAX_SOURCE_BYTES = 1_000_000
 _MERMAID = re.compile(
-    r"---\s*\n|(?:flowchart|graph|sequenceDiagram|classDiagram|stateDiagram|pie|timeline|mindmap)\b"
+    r"---\s*\n|(?:flowchart|graph|sequenceDiagram|classDiagram|stateDiagram|pie|timeline|mindmap|gitGraph)\b"
 )
 _COMMENTS = ("//", "#", "%%")
 _TYPST = re.compile(

@@ -107,6 +107,13 @@ class UploadRequest(msgspec.Struct, frozen=True, kw_only=True):
     name: SearchText = ""
 
 
+class MaskRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The bytes of a mask, white in the parts of the picture that may change."""
+
+    handle: PictureHandle
+    body: bytes
+
+
 class FileRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The file of a picture; with ``save`` the browser saves it as it was received."""
 
@@ -139,6 +146,16 @@ async def add_picture(studio: StudioParts, request: UploadRequest) -> PictureReq
         sink.write(request.body)
         lineage = {"from": "user", "file": PurePath(request.name).name}
         taken = await pictures.take(sink, lineage=lineage)
+    return PictureRequest(handle=taken.handle)
+
+
+async def add_mask(studio: StudioParts, request: MaskRequest) -> PictureRequest:
+    """Store a mask as a form of its picture, so that the gallery does not list it."""
+    pictures = studio.lim.pictures
+    picture = await pictures.recall(request.handle)
+    with pictures.sink() as sink:
+        sink.write(request.body)
+        taken = await pictures.take(sink, lineage={"made": "mask"}, parent=picture)
     return PictureRequest(handle=taken.handle)
 
 
@@ -234,6 +251,15 @@ ENDPOINTS = (
         request=PictureRequest,
         answer=PictureFacts,
         handler=show_picture,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/pictures/{handle}/masks",
+        summary="Take in a mask for a picture: the body is its bytes, white where it may change.",
+        request=MaskRequest,
+        answer=PictureRequest,
+        handler=add_mask,
+        takes_bytes=True,
     ),
     Endpoint(
         method="GET",

@@ -30,6 +30,9 @@ export const send = async (method, path, body = {}) =>
 export const upload = async (file) =>
   read(await fetch("/api/pictures" + query({ name: file.name }), { method: "POST", body: file }));
 
+export const uploadMask = async (handle, blob) =>
+  read(await fetch(`/api/pictures/${handle}/masks`, { method: "POST", body: blob }));
+
 export const thumbnail = (handle) => `/api/pictures/${handle}/thumbnail`;
 export const file = (handle) => `/api/pictures/${handle}/file`;
 export const download = (handle) => `/api/pictures/${handle}/file?save=true`;
