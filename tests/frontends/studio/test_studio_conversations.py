@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from tests.acceptance.conftest import PRICE_NANO, Studio, picture
+from tests.acceptance.conftest import PRICE_NANO, Studio
 from tests.servers.scripted import calls, says, scripted
 from tests.servers.studio_server import RunningStudio, running
 from websockets.asyncio.client import ClientConnection, connect
@@ -276,7 +276,5 @@ async def test_the_list_has_the_sessions_of_every_interface(
     assert found["others"] == [{"id": "a1b2c3", "calls": 1, "cost_usd": 0.005}]
     items = (await server.http.get(f"/api/conversations/{chat.id}/items")).json()
     assert [one["item"] for one in items["items"]] == [spoken]
-    assert (await server.http.get("/api/conversations/nothing/items")).status_code == 404
-    data = picture(8, 8)
-    handle = (await server.http.post("/api/pictures?name=a.png", content=data)).json()["handle"]
-    assert (await server.http.get(f"/api/conversations/{handle}/items")).status_code == 404
+    missing = await server.http.get("/api/conversations/nothing/items")
+    assert (missing.status_code, missing.json()["error"]["code"]) == (400, "NO_SUCH_SESSION")

@@ -14,7 +14,7 @@ from msgspec import Meta
 from limner.agent.session import SessionAbout
 from limner.agent.stored_turns import is_context, without_copies
 from limner.client import Limner
-from limner.errors import NANO_PER_USD, InputInvalid, NotFound
+from limner.errors import NANO_PER_USD
 from limner.frontends.appserver.thread_options import resolve_model
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.studio.endpoints import Endpoint, StudioParts
@@ -102,10 +102,7 @@ async def list_conversations(studio: StudioParts, request: ConversationsQuery) -
 
 async def list_items(studio: StudioParts, request: ItemsQuery) -> ConversationItems:
     """The last items of a conversation."""
-    try:
-        session = await studio.lim.sessions.open(request.id)
-    except InputInvalid as error:
-        raise NotFound(error.message, code="NO_SUCH_SESSION") from error
+    session = await studio.lim.sessions.open(request.id)
     every = [stored async for stored in session.items()]
     shown = [
         ConversationItem(seq=one.seq, created_ms=one.created_ms, item=one.item)
