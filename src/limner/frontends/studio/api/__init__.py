@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from limner.frontends.studio.api import conversations, drawings, inspections, live, money, pictures
+from limner.frontends.studio.api import (
+    conversations,
+    drawings,
+    inspections,
+    live,
+    money,
+    pictures,
+    selections,
+)
 
 ENDPOINTS = (
     *pictures.ENDPOINTS,
+    *selections.ENDPOINTS,
     *drawings.ENDPOINTS,
     *inspections.ENDPOINTS,
     *money.ENDPOINTS,
