@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -271,7 +272,8 @@ def _excerpt(item: Item, term: str) -> str | None:
 
 
 def _find(tx: Transaction, prefix: str) -> str:
-    found = [row["id"] for row in tx.all("session_find", prefix=prefix, limit=2)] if prefix else []
+    span = {"prefix": prefix, "end": prefix + chr(sys.maxunicode)}
+    found = [row["id"] for row in tx.all("session_find", **span, limit=2)] if prefix else []
     if not found:
         raise no_session(prefix)
     # The id itself sorts before every longer one that starts with it.
