@@ -90,8 +90,6 @@ class Site:
             if not linked.exists() or not linked.is_relative_to(ROOT):
                 where = file.relative_to(ROOT)
                 self.problems.append(f"{where} links to {link[2]}: nothing is there")
-                    f"{file.relative_to(ROOT)} links to {link[2]}: nothing is there"
-                )
                 return link[0]
             if linked not in self.names:
                 self.names[linked] = f"source/{linked.relative_to(ROOT)}.md"
