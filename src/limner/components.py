@@ -175,7 +175,7 @@ class Components:
     @part
     def store(self) -> Store:
         """The database."""
-        return Store(self.home.database)
+        return Store(self.home.database, url=self.settings.store)
 
     @part
     def money(self) -> Money:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from limner.frontends.studio.api import (
+    conversations,
     drawings,
     inspections,
     live,
@@ -19,5 +20,6 @@ ENDPOINTS = (
     *inspections.ENDPOINTS,
     *money.ENDPOINTS,
     *preferences.ENDPOINTS,
+    *conversations.ENDPOINTS,
     *live.ENDPOINTS,
 )
