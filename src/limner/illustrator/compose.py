@@ -18,15 +18,18 @@ from limner.illustrator.layout import KeptRoom, Layout, keep_places, spots_of
 from limner.illustrator.palette import recolour, recolour_part
 from limner.illustrator.parsed_prompt import ParsedPrompt, Relation, Subject
 from limner.illustrator.placement import Placed, place
-from limner.illustrator.scenes import HOUR_OF, INDOORS, Scene, usual_place
+from limner.illustrator.scenes import HOUR_OF, INDOORS, SUNLESS, Scene, usual_place
 from limner.imaging.fonts import CJK
 from limner.imaging.svg import Asset
 from limner.rendering.canvas import Canvas, number
 
 SIGN = "signboard"
 _TABLES = ("table", "laid-table")
-_WATERS = frozenset({"sea", "beach", "lake", *INDOORS})
+_WATERS = frozenset({"sea", "beach", "lake", "river", *INDOORS})
 _FALLING = frozenset({"rain", "storm", "snowfall", "fog"})
+# Pictures that are repeated to both sides of the canvas, and the share of their width until the
+# next; neighbours overlap a little, so that no gap shows.
+_LONG = {"stone-bridge": 0.98, "stone-wall": 0.93}
 _MAX_SIGN_LINES = 6
 # A room with more things gets no furniture of its own.
 _ROOMY = 2
@@ -127,7 +130,7 @@ def _is_furniture(thing: Subject) -> bool:
 
 def _has_orb(scene: Scene, infos: list[AssetInfo]) -> bool:
     """Whether the sky shows a sun or moon of its own."""
-    return not scene.weather & {"rain", "storm"} and not any(map(figures.is_orb, infos))
+    return not scene.weather & SUNLESS and not any(map(figures.is_orb, infos))
 
 
 def used_assets(document: str) -> list[str]:
@@ -219,20 +222,20 @@ def _draw(
         middle = placed.x + (left + right) / 2 * placed.scale
         shadow = canvas.glow("#000000", "#000000", opacities=(0.38, 0))
         canvas.ellipse(middle, placed.y + bottom * placed.scale, half * 1.08, half * 0.16, shadow)
-    _extend_bridge(canvas, placed, drawings)
+    _extend(canvas, placed, drawings)
     for part in placed.parts():
         _draw_part(canvas, part, drawings)
         if part.info.name == SIGN and texts:
             _draw_lettering(canvas, part, texts)
 
 
-def _extend_bridge(canvas: Canvas, placed: Placed, drawings: dict[str, Asset]) -> None:
-    """Let a bridge reach both sides of the picture."""
-    bridge = next((part for part in placed.parts() if part.info.name == "stone-bridge"), None)
-    if bridge is None or placed.group.parts[0].info.name != "stone-bridge":
+def _extend(canvas: Canvas, placed: Placed, drawings: dict[str, Asset]) -> None:
+    """Let a bridge or a wall reach both sides of the picture."""
+    first = placed.group.parts[0].info.name
+    bridge = next((part for part in placed.parts() if part.info.name == first), None)
+    if bridge is None or first not in _LONG:
         return
-    # Neighbours overlap a little, so that no gap shows.
-    step = bridge.width * 0.98
+    step = bridge.width * _LONG[first]
     for nth in range(1, int(canvas.width / step) + 1):
         for side in (-nth, nth):
             moved = replace(bridge, left=bridge.left + side * step)

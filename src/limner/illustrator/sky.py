@@ -236,11 +236,12 @@ def draw_leaves(canvas: Canvas) -> None:
         canvas.ellipse(x, y, size, size * 0.5, colour, transform=turn, opacity="0.9")
 
 
-def draw_fog(canvas: Canvas, light: Light, *, horizon: float) -> None:
-    """Bands of mist near the horizon."""
-    pale = mix(light.sky[2], "#ffffff", 0.4)
+def draw_fog(canvas: Canvas, light: Light, *, horizon: float, share: float) -> None:
+    """Mist everywhere, and bands of it near the horizon; ``share`` is how thick it is."""
+    pale = mix(mix(light.sky[2], "#ffffff", 0.4), "#8f98a3", 0.12)
+    canvas.rect(0, 0, canvas.width, canvas.height, pale, opacity=f"{share * 0.4:.2f}")
     for shift, depth in ((-0.16, 0.3), (0.0, 0.34), (0.14, 0.3)):
-        band = canvas.fade(pale, pale, pale, opacities=(0, 0.62, 0))
+        band = canvas.fade(pale, pale, pale, opacities=(0, share * 0.85, 0))
         canvas.rect(0, horizon + shift * canvas.height, canvas.width, depth * canvas.height, band)
 
 
