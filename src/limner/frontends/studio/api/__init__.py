@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from limner.frontends.studio.api import drawings, inspections, live, money, pictures, selections
+from limner.frontends.studio.api import (
+    conversations,
+    drawings,
+    inspections,
+    live,
+    money,
+    pictures,
+    preferences,
+    selections,
+)
 
 ENDPOINTS = (
     *pictures.ENDPOINTS,
@@ -10,5 +19,7 @@ ENDPOINTS = (
     *drawings.ENDPOINTS,
     *inspections.ENDPOINTS,
     *money.ENDPOINTS,
+    *preferences.ENDPOINTS,
+    *conversations.ENDPOINTS,
     *live.ENDPOINTS,
 )
