@@ -186,6 +186,7 @@ class Limner:
 
     batches = _forward(Components.batches)
     conversations = _forward(Components.conversations)
+    deleting = _forward(Components.deleting)
     drawing = _forward(Components.drawing)
     rendering = _forward(Components.rendering)
     transforming = _forward(Components.transforming)

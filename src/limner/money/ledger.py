@@ -259,7 +259,7 @@ class Money:
             _move(tx, reservation.ledger_id, to="sent", now_ms=now_ms)
             if job_id is None:
                 return None
-            tx.insert(
+            tx.run(
                 "job_add",
                 id=job_id,
                 ledger_id=reservation.ledger_id,
@@ -516,7 +516,7 @@ class Money:
             note = "" if day == today else f" The day of the ledger is {day}: the clock went back."
             check_caps(quote_nano, caps=caps, totals=totals, scope=self._scope or "", day_note=note)
         owner = self._store.owner.claim(tx)
-        ledger_id = tx.insert(
+        added = tx.one(
             "ledger_reserve",
             **call,
             quoted_nano=quote_nano,
@@ -530,7 +530,8 @@ class Money:
             scope=self._scope,
             idempotency_key=None if terms is None else terms.key,
         )
-        reservation = Reservation(ledger_id=ledger_id, quote_nano=quote_nano, **call)
+        assert added is not None
+        reservation = Reservation(ledger_id=added["id"], quote_nano=quote_nano, **call)
         if terms is not None:
             terms.admit(tx, reservation)
         return reservation

@@ -44,6 +44,13 @@ BlobAddress = Annotated[
         pattern=r"^(?:(?:s3|gs|az)://[A-Za-z0-9._-]+(?:/[\w./=+-]*)?|file:///.+)$",
     ),
 ]
+StoreAddress = Annotated[
+    str,
+    Meta(
+        title="an address such as postgresql://user@host/database",
+        pattern=r"^postgres(?:ql)?://\S+$",
+    ),
+]
 Names = Annotated[tuple[Words, ...], Meta(title="a list of providers")]
 Formats = Annotated[
     tuple[Format, ...], Meta(title=f"a list of {', '.join(get_args(Format))}", min_length=1)
@@ -234,6 +241,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """All settings. ``home`` is limner's home folder, which no file can change."""
 
     home: Path
+    store: Annotated[
+        StoreAddress | None,
+        Meta(
+            description="The PostgreSQL database for sessions, ledger, jobs and the list of "
+            "pictures, which a team shares, if not the SQLite file in the home. The password may "
+            "be in `PGPASSWORD` or `~/.pgpass` instead."
+        ),
+    ] = None
     blobs: Annotated[
         BlobAddress | None,
         Meta(
@@ -267,7 +282,7 @@ SECTIONS: Mapping[str, type[msgspec.Struct]] = {
 
 
 # The settings of `Settings` itself, which belong to no section.
-ALONE = ("blobs",)
+ALONE = ("store", "blobs")
 
 
 @cache

@@ -21,7 +21,7 @@ from limner.frontends.appserver.thread_options import name_model, resolve_model,
 from limner.frontends.appserver.threads import ThreadTable
 from limner.net.jsonrpc import INVALID_REQUEST, RpcError
 from limner.settings import Loaded, all_settings, load_with_sources, value_of
-from limner.settings.fields import Entry, Setting, check_entries, snake
+from limner.settings.fields import Entry, Setting, check_entries, hide_password, snake
 from limner.storage.settings_file import SETTINGS_CHANGED, SettingsFile
 
 CONFLICT = "Configuration was modified since last read. Fetch latest version and retry."
@@ -311,4 +311,6 @@ def _nested(values: Mapping[str, Any]) -> Json:
 
 
 def _json(value: Any) -> Any:
+    if isinstance(value, str):
+        return hide_password(value)
     return float(value) if isinstance(value, Decimal) else msgspec.to_builtins(value)

@@ -56,6 +56,7 @@ EXTRAS = {
     "cjk": "noto_cjk_sans_otc",
     "heic": "pillow_heif",
     "pdf": "pypdfium2",
+    "team": "psycopg",
     "mcp": "uvicorn",
     "c2pa": "c2pa",
     "telemetry": "opentelemetry",
@@ -238,10 +239,12 @@ async def _database(lim: Limner) -> str:
     if found:
         raise damaged(lim.home.database, f"is damaged: {found[0].splitlines()[-1]}")
     await _check_sums(lim)
-    return f"{lim.home.database}, open jobs: {len(jobs)}" + (" (limner jobs list)" if jobs else "")
+    return f"{lim.store.place}, open jobs: {len(jobs)}" + (" (limner jobs list)" if jobs else "")
 
 
 async def _backups(lim: Limner) -> str:
+    if lim.store.is_shared:
+        raise _Missing("none by limner: a PostgreSQL database is copied with pg_dump")
     copies = daily_copies(lim.home)
     if not copies:
         return "no daily copy yet; `limner backup FILE` writes the whole home"
