@@ -95,13 +95,9 @@ def compose(
         taken=[(a * width, b * height, c * width, d * height) for a, b, c, d in room.taken],
         furnished=room.furnished,
     )
-    drawings: dict[str, Asset] = {}
     light = _find_light(scene, placed, source, width=width, style=parsed.style)
-    for one in sorted(placed, key=lambda one: (one.grounded, one.y)):
-        shore = frame.water[1] if frame.water else height
-        _draw(canvas, one, drawings, light, shore=shore, texts=parsed.texts)
-        if one.wet:
-            _draw_foam(canvas, one)
+    shore = frame.water[1] if frame.water else height
+    drawings = _draw_things(canvas, placed, light, shore=shore, texts=parsed.texts)
     draw_foreground(canvas, scene)
     # The night is dark enough.
     gloomy_night = parsed.style == "gloomy" and scene.hour == "night"
@@ -235,6 +231,23 @@ def _find_light(
     if named:
         source = (named[0][0] + named[0][2]) / 2
     return find_lighting(scene, None if source is None else source / width)
+
+
+def _draw_things(
+    canvas: Canvas,
+    placed: Sequence[Placed],
+    light: Lighting,
+    *,
+    shore: float,
+    texts: Sequence[str],
+) -> dict[str, Asset]:
+    """Draw the things back to front; returns the pictures that were made for them."""
+    drawings: dict[str, Asset] = {}
+    for one in sorted(placed, key=lambda one: (one.grounded, one.y)):
+        _draw(canvas, one, drawings, light, shore=shore, texts=texts)
+        if one.wet:
+            _draw_foam(canvas, one)
+    return drawings
 
 
 def _draw(
