@@ -15,11 +15,11 @@ from limner.illustrator.attachments import Part
 from limner.illustrator.backdrop import draw_backdrop, draw_foreground, find_frame
 from limner.illustrator.groups import group
 from limner.illustrator.layout import KeptRoom, Layout, keep_places, spots_of
-from limner.illustrator.lighting import PLAIN, Lighting, draw_lit, find_lighting
 from limner.illustrator.palette import recolour, recolour_part
 from limner.illustrator.parsed_prompt import ParsedPrompt, Relation, Subject
 from limner.illustrator.placement import Placed, place
 from limner.illustrator.scenes import HOUR_OF, INDOORS, SUNLESS, Scene, usual_place
+from limner.illustrator.shadows import PLAIN, Lighting, draw_lit, find_lighting
 from limner.imaging.fonts import CJK
 from limner.imaging.svg import Asset
 from limner.rendering.canvas import Canvas, number

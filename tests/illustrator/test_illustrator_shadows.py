@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from limner.illustrator.draw import draw
-from limner.illustrator.lighting import PLAIN, find_lighting
 from limner.illustrator.scenes import Scene
+from limner.illustrator.shadows import PLAIN, find_lighting
 
 
 def scene(hour: str = "day", *weather: str, places: tuple[str, ...] = ("meadow",)) -> Scene:
