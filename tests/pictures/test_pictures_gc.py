@@ -47,7 +47,7 @@ async def age(lim: Limner, *, days: float = 2) -> None:
     back_s = days * 24 * 60 * 60
 
     def older(tx: Transaction) -> None:
-        connection = tx._connection  # pyright: ignore[reportPrivateUsage]
+        connection: Any = tx._connection  # pyright: ignore[reportPrivateUsage]
         connection.execute("UPDATE pictures SET created_ms = created_ms - ?", (back_s * 1000,))
 
     await lim.store.write(older)
@@ -220,7 +220,7 @@ async def send(lim: Limner, *, job: bool = True) -> Reservation:
 
 async def age_calls(lim: Limner, *, days: float) -> None:
     def older(tx: Transaction) -> None:
-        connection = tx._connection  # pyright: ignore[reportPrivateUsage]
+        connection: Any = tx._connection  # pyright: ignore[reportPrivateUsage]
         connection.execute("UPDATE ledger SET created_ms = created_ms - ?", (days * 86_400_000,))
 
     await lim.store.write(older)
@@ -275,7 +275,7 @@ async def test_bytes_that_were_delivered_for_a_job_without_a_picture_stay(lim: L
     reservation = await send(lim)
 
     def note(tx: Transaction) -> None:
-        connection = tx._connection  # pyright: ignore[reportPrivateUsage]
+        connection: Any = tx._connection  # pyright: ignore[reportPrivateUsage]
         connection.execute("UPDATE jobs SET delivered_sha256 = ?", (delivered,))
 
     await lim.store.write(note)
@@ -383,7 +383,7 @@ async def test_a_few_pictures_are_removed_at_a_time_and_forms_go_together(lim: L
     picture = await take(lim, unique())
 
     def pair(tx: Transaction) -> None:
-        connection = tx._connection  # pyright: ignore[reportPrivateUsage]
+        connection: Any = tx._connection  # pyright: ignore[reportPrivateUsage]
         cursor = connection.execute("SELECT * FROM pictures")
         row = dict(zip([name for name, *_ in cursor.description], cursor.fetchone(), strict=True))
         for number in range(1, 28):
