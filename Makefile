@@ -16,9 +16,6 @@ ALL := $(filter all,$(REQUIRE))
 # ARGS may choose tests of one tier alone; pytest calls the other run, with no test, a failure.
 OR_NONE := || test $$? -eq 5
 
-help: ## List what can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
-
 # The stamps are remade when a dependency changes, so that a pull never runs on stale packages.
 $(RUN): pyproject.toml requirements/runtime.txt requirements/build.txt
 	@test -e $@ || $(PYTHON) -m venv --clear $(VENV)
@@ -38,18 +35,7 @@ $(LOCAL): $(DEV) requirements/local.txt scripts/components.sh
 	$(PIP) --group local
 	@touch $@
 
-setup: $(DEV) ## Install limner and the tools to work on it into .venv
-
-lock: ## Write the versions and hashes of all dependencies (ARGS=--upgrade takes the newest)
-	$(PYTHON) scripts/lock.py $(ARGS)
-
-wheel: $(RUN) ## Build the wheel, always the same bytes, and its SBOM (CycloneDX) in dist/
-	rm -rf dist
-	$(BIN)/python -m hatchling build --target wheel --directory dist
-	$(BIN)/python scripts/sbom.py dist
-
-audit: ## Look for known vulnerabilities in the locked dependencies, if the database can be reached
-	$(PYTHON) scripts/audit.py
+##@ Start here
 
 demo: $(RUN) ## Draw a scene, a chart and a diagram offline, and look at one
 	@$(BIN)/limner demo
@@ -58,6 +44,13 @@ demo: $(RUN) ## Draw a scene, a chart and a diagram offline, and look at one
 test: $(if $(ALL),$(LOCAL),$(DEV)) ## Run the tests (REQUIRE=all runs the slow ones too and fails if a component is missing)
 	@$(PYTEST) -m "not slow" --numprocesses auto --dist worksteal $(ARGS) $(if $(ALL),$(OR_NONE))
 	@$(if $(ALL),$(PYTEST) -m slow --numprocesses auto --dist loadfile $(ARGS) $(OR_NONE))
+
+help: ## List what can be made
+	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##@ Work on limner
+
+setup: $(DEV) ## Install limner and the tools to work on it into .venv
 
 check: $(DEV) ## Lint, types, layers and documentation
 	$(BIN)/ruff check .
@@ -71,11 +64,13 @@ format: $(DEV) ## Format the code and regenerate the reference pages
 	$(BIN)/ruff format --quiet .
 	$(BIN)/python scripts/reference.py
 
+clean: ## Remove what make made
+	rm -rf $(VENV) dist build .bench .ecosystem .pytest_cache .ruff_cache .hypothesis
+
+##@ Try it hard
+
 bench: $(DEV) ## Measure limner and its peers side by side
 	$(BIN)/python -m benchmarks
-
-prices: $(DEV) ## List where our price rows and public price maps differ
-	@$(BIN)/python scripts/prices.py
 
 fuzz: $(DEV) ## Run the property tests and attackers for long
 	LIMNER_FUZZ=long $(PYTEST) -m "slow or not slow" -k "hypothesis or property or attacker or hostile or kill" --timeout=3600 $(ARGS)
@@ -97,7 +92,24 @@ kills: $(LOCAL) ## Kill the workers of a batch of 10,000 rows 50 times, and capt
 ecosystem: $(DEV) ## Run limner in every agent and framework, with four releases of the MCP SDK and the conformance suite (ARGS="langchain crewai" runs two)
 	$(BIN)/python -m tests.ecosystem $(ARGS)
 
-clean: ## Remove what make made
-	rm -rf $(VENV) dist build .bench .ecosystem .pytest_cache .ruff_cache .hypothesis
+##@ Release
 
-.PHONY: help setup lock wheel audit demo test check format bench prices fuzz faults kills ecosystem mutants clean
+docs: $(DEV) ## Build the documentation site in build/site; a broken link fails
+	$(BIN)/python scripts/docs_site.py
+	$(BIN)/zensical build --strict --clean
+
+lock: ## Write the versions and hashes of all dependencies (ARGS=--upgrade takes the newest)
+	$(PYTHON) scripts/lock.py $(ARGS)
+
+audit: ## Look for known vulnerabilities in the locked dependencies, if the database can be reached
+	$(PYTHON) scripts/audit.py
+
+prices: $(DEV) ## List where our price rows and public price maps differ
+	@$(BIN)/python scripts/prices.py
+
+wheel: $(RUN) ## Build the wheel, always the same bytes, and its SBOM (CycloneDX) in dist/
+	rm -rf dist
+	$(BIN)/python -m hatchling build --target wheel --directory dist
+	$(BIN)/python scripts/sbom.py dist
+
+.PHONY: help docs setup lock wheel audit demo test check format bench prices fuzz faults kills ecosystem mutants clean

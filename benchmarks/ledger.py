@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from limner.money.ledger import Caps, Money
-from limner.storage.database import migrations, statements
+from limner.storage.database import statements
+from limner.storage.queries import migrations
 from limner.storage.store import Store
 
 ROWS = {"few": 1_000, "many": 1_000_000}

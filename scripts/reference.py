@@ -37,6 +37,7 @@ from limner.settings.custom_models import CustomModel
 from limner.settings.fields import Setting
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
+DECISIONS = FOLDER.parent / "decisions"
 MADE = "<!-- Made by scripts/reference.py: run `make format` after a change. -->\n\n"
 Lines = Iterator[str]
 
@@ -246,10 +247,20 @@ def _description(annotation: Any) -> str:
     return found[-1] if found else ""
 
 
+def decisions() -> Lines:
+    yield "# Decisions\n\n"
+    yield "Why limner is built this way: one page for each choice that a reader may question, with "
+    yield "what was tried and what it costs.\n\n"
+    for page in sorted(DECISIONS.glob("0*.md")):
+        title, _, _ = page.read_text(encoding="utf-8").partition("\n")
+        yield f"- [{title.removeprefix('# ')}]({page.name})\n"
+
+
 def main() -> int:
     stale = []
     FOLDER.mkdir(parents=True, exist_ok=True)
     files = {FOLDER / name: MADE + "".join(page()) for name, page in PAGES.items()}
+    files[DECISIONS / "index.md"] = MADE + "".join(decisions())
     files[python_options.FILE] = "".join(python_options.module())
     files[COMPILED] = compile_offers().decode()
     for path, text in files.items():

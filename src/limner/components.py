@@ -11,8 +11,8 @@ import logging
 import os
 import threading
 import uuid
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
 from copy import copy
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -25,10 +25,10 @@ from msgspec.structs import replace
 
 from limner import illustrator
 from limner.dollars import usd_to_nano
-from limner.errors import InputInvalid, LimnerError
+from limner.errors import InputInvalid, LimnerError, StorageError
 from limner.money.caps import Caps
 from limner.net.per_loop import PerLoop
-from limner.settings import Settings, load
+from limner.settings import BudgetSettings, Settings, load
 from limner.settings.variables import Variables
 from limner.storage.blobs import Blobs
 from limner.storage.home import Home
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from limner.models.registry import KnownModel, Registry
     from limner.money.ledger import Money
     from limner.net.http import Http
+    from limner.pictures.deletion import PictureDeleter
     from limner.pictures.fitting import Fitting
     from limner.pictures.gallery import Gallery
     from limner.pictures.gc import GarbageCollector
@@ -174,7 +175,7 @@ class Components:
     @part
     def store(self) -> Store:
         """The database."""
-        return Store(self.home.database)
+        return Store(self.home.database, url=self.settings.store)
 
     @part
     def money(self) -> Money:
@@ -189,6 +190,13 @@ class Components:
             # A call says that the budget is short before its time limit ends it.
             wait_s=self.settings.tools.timeout_s * 0.9,
         )
+
+    def adopt_budget(self, budget: BudgetSettings) -> None:
+        """Check the next calls against other caps."""
+        self.settings = replace(self.settings, budget=budget)
+        changed = _caps(self.settings, None)
+        self._caps = replace(changed, program_nano=self._caps.program_nano)
+        self.money.change_caps(self._caps)
 
     @part
     def _http(self) -> Http:
@@ -254,6 +262,19 @@ class Components:
         from limner.pictures.thumbnails import Thumbnails
 
         return Thumbnails(self.home.thumbnails, blobs=self.blobs, imaging=self.imaging)
+
+    @part
+    def deleting(self) -> PictureDeleter:
+        """Deletes the pictures that a person names."""
+        from limner.pictures.deletion import PictureDeleter
+
+        return PictureDeleter(
+            store=self.store,
+            blobs=self.blobs,
+            thumbnails=self.thumbnails,
+            generated=self.home.generated,
+            clock=self.clock,
+        )
 
     @part
     def garbage(self) -> GarbageCollector:
@@ -357,7 +378,12 @@ class Components:
             family = await self.pictures.family(handle)
             return None if family is None else family.record.lineage
 
-        return Eyes(self.imaging, find_origin=find_origin)
+        async def keep_text(handle: str, rows: Sequence[str]) -> None:
+            # The answer is the same if it cannot be found by its text later.
+            with suppress(StorageError):
+                await self.gallery.keep_text(handle, rows)
+
+        return Eyes(self.imaging, find_origin=find_origin, keep_text=keep_text)
 
     @part
     def models(self) -> Registry:

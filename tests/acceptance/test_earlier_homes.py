@@ -14,8 +14,9 @@ import pytest
 from tests.acceptance.conftest import AUTUMN, Studio, picture
 
 from limner.errors import UserError
-from limner.storage.database import migrations, statements
+from limner.storage.database import statements
 from limner.storage.owners import this_process
+from limner.storage.queries import migrations
 
 # The index of the words in the gallery, which a later version builds anew.
 INDEX = "gallery_text"

@@ -29,7 +29,7 @@ from limner.agent.session import (
 from limner.agent.sessions import Sessions
 from limner.content import Picture
 from limner.errors import InputInvalid
-from limner.storage.database import migrations
+from limner.storage.queries import migrations
 from limner.storage.store import Store
 from limner.wires import items
 from limner.wires.base import HANDLE_URL
@@ -353,14 +353,14 @@ async def test_the_cost_of_a_session_is_that_of_the_ledger(
         spender = {"program": None, "scope": None, "idempotency_key": None}
 
         def work(tx: Any) -> None:
-            row = tx.insert(
+            row = tx.one(
                 "ledger_reserve",
                 **call,
                 **owner,
                 **spender,
                 quoted_nano=cost_nano,
                 session_id=session_id,
-            )
+            )["id"]
             tx.run("ledger_sent", id=row, now_ms=1)
             if state == "settled":
                 told = {"cost_source": "table", "picture": None, "error_code": None, "now_ms": 1}

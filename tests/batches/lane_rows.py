@@ -24,13 +24,23 @@ from limner.tools.batches import Batches
 
 
 class LaneVendor(msgspec.Struct, frozen=True, kw_only=True):
-    """A server of a vendor, rows for it, and what one row costs there."""
+    """A server of a vendor, rows for it, and what one row costs there.
+
+    ``vision`` is the model that looks, if the rows are questions; ``answer`` is what it says.
+    """
 
     server: type[BatchServer]
-    variables: tuple[str, ...]
+    variable: str
     row: Mapping[str, Any]
     cost_nano: int
     now_nano: int
+    vision: str | None = None
+    answer: str = ""
+
+    @property
+    def flags(self) -> dict[str, str]:
+        """The flags of a program that uses it."""
+        return {} if self.vision is None else {"model_roles.vision": self.vision}
 
 
 FOX = make_png(64, 64, pixel=b"\xc0\x60\x20\xff")
@@ -38,21 +48,44 @@ FOX = make_png(64, 64, pixel=b"\xc0\x60\x20\xff")
 VENDORS = {
     "openai": LaneVendor(
         server=OpenAIBatchServer,
-        variables=("OPENAI",),
+        variable="OPENAI",
         row={"provider": "openai-image", "model": "gpt-image-2"},
         cost_nano=6_710_000,
         now_nano=13_420_000,
     ),
+    "openai-edits": LaneVendor(
+        server=OpenAIBatchServer,
+        variable="OPENAI",
+        row={
+            "tool": "image_edit",
+            "image": "fox.png",
+            "provider": "openai-image",
+            "model": "gpt-image-2",
+        },
+        cost_nano=10_710_000,
+        now_nano=21_420_000,
+    ),
+    "openai-questions": LaneVendor(
+        server=OpenAIBatchServer,
+        variable="OPENAI",
+        row={"tool": "inspect_image", "path": "fox.png"},
+        cost_nano=503_400,
+        now_nano=1_006_800,
+        vision="openai/gpt-6-sol",
+        answer="A red fox — “hello” — in the snow 🦊.",
+    ),
     "anthropic": LaneVendor(
         server=AnthropicBatchServer,
-        variables=("ANTHROPIC",),
+        variable="ANTHROPIC",
         row={"tool": "inspect_image", "path": "fox.png"},
         cost_nano=25_170,
         now_nano=50_340,
+        vision="anthropic/claude-haiku-5-5",
+        answer="A red fox — “hello” — in the snow 🦊.",
     ),
     "gemini": LaneVendor(
         server=GeminiBatchServer,
-        variables=("GEMINI",),
+        variable="GEMINI",
         row={"provider": "gemini-image", "model": "gemini-nano-banana-2.1"},
         cost_nano=18_184_500,
         now_nano=36_369_000,
@@ -63,7 +96,7 @@ VENDORS = {
 def rows_for(name: str, count: int) -> list[dict[str, Any]]:
     """Rows that differ in their words."""
     vendor = VENDORS[name]
-    word = "question" if name == "anthropic" else "prompt"
+    word = "prompt" if vendor.vision is None else "question"
     return [
         {"key": f"k{number}", word: f"Question {number}", **vendor.row} for number in range(count)
     ]
@@ -71,18 +104,19 @@ def rows_for(name: str, count: int) -> list[dict[str, Any]]:
 
 def env_for(name: str, server: BatchServer, folder: Path) -> dict[str, str]:
     """The variables of a program that uses the server."""
-    env = {"LIMNER_HOME": str(folder / "home")}
-    for variable in VENDORS[name].variables:
-        env |= {f"{variable}_API_KEY": KEY, f"{variable}_BASE_URL": server.base_url}
-    return env
+    variable = VENDORS[name].variable
+    return {
+        "LIMNER_HOME": str(folder / "home"),
+        f"{variable}_API_KEY": KEY,
+        f"{variable}_BASE_URL": server.base_url,
+    }
 
 
 def limner_for(name: str, server: BatchServer, folder: Path) -> Limner:
     """A program that uses the server; its folder has a picture."""
     (folder / "fox.png").write_bytes(FOX)
     env = env_for(name, server, folder)
-    flags = {"model_roles.vision": "anthropic/claude-haiku-5-5"} if name == "anthropic" else {}
-    return Limner(load(env=env, cwd=folder, flags=flags), env=env, cwd=folder)
+    return Limner(load(env=env, cwd=folder, flags=VENDORS[name].flags), env=env, cwd=folder)
 
 
 def without_waiting(lim: Limner, *, appears_within_s: float = -1.0) -> Batches:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 import tarfile
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from PIL import Image
 
 from limner import Limner
+from limner.batches.manifest import read_rows
 from limner.errors import MissingExtra, OutputExists, UserError
 
 CHART = {"type": "bar", "labels": ["a", "b"], "values": [1, 2]}
@@ -76,15 +78,23 @@ async def test_nothing_is_replaced_and_an_unknown_suffix_is_refused(
     assert (lim.cwd / "rows.csv").read_text() == "mine"
 
 
-async def test_parquet_is_written_and_read_if_pyarrow_is_there(lim: Limner, batch: str) -> None:
-    path = lim.cwd / "rows.parquet"
-    try:
-        import pyarrow.parquet as parquet  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        with pytest.raises(MissingExtra, match="pyarrow is not installed"):
-            await lim.batches.export(batch, path)
-        assert not path.exists()
-        return
-    await lim.batches.export(batch, path)
-    table = parquet.read_table(path)  # pyright: ignore[reportUnknownMemberType]
-    assert table.column("key").to_pylist() == ["a.b/c", "=1+1"]
+@pytest.mark.slow  # pyarrow is large
+async def test_parquet_is_written_and_read_again_as_a_manifest(lim: Limner, batch: str) -> None:
+    await lim.batches.export(batch, lim.cwd / "rows.parquet")
+    drawn, failed = read_rows(lim.cwd / "rows.parquet")
+    assert (drawn.key, drawn.arguments["state"], drawn.arguments["cost_usd"]) == (
+        *("a.b/c", "done", 0.0),
+    )
+    assert Path(json.loads(drawn.arguments["result"])["path"]).is_file()
+    assert (failed.key, failed.arguments["state"]) == ("=1+1", "failed")
+
+
+async def test_without_pyarrow_parquet_is_refused_before_anything_is_written(
+    lim: Limner, batch: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # as if it were not installed
+    with pytest.raises(MissingExtra, match="pyarrow is not installed, and limner writes"):
+        await lim.batches.export(batch, lim.cwd / "rows.parquet")
+    assert not (lim.cwd / "rows.parquet").exists()
+    with pytest.raises(MissingExtra, match="pyarrow is not installed, and limner reads"):
+        list(read_rows(lim.cwd / "rows.parquet"))

@@ -1,6 +1,6 @@
 """A cheap lane that is killed before each write of its store and at each request -> what it paid.
 
-Run as ``python -m tests.faults.lane_kills [openai|anthropic|gemini]``: every point, one by one.
+Run as ``python -m tests.faults.lane_kills [NAME …]``, with names of `VENDORS`: every point.
 """
 
 from __future__ import annotations
@@ -116,21 +116,22 @@ def _count_writes(kill_at: int) -> None:
     """Kill this process before its write of that number; 0 is never."""
     submit, counted = Store.submit_write, 0
 
-    def submit_or_die(store: Store, work: Any) -> Future[Any]:
+    def submit_or_die(store: Store, work: Any, *, shared: bool = False) -> Future[Any]:
         nonlocal counted
         counted += 1
         if counted == kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
-        return submit(store, work)
+        return submit(store, work, shared=shared)
 
     setattr(Store, "submit_write", submit_or_die)  # noqa: B010 - the types of the two differ
 
 
 async def _child(name: str, folder: Path) -> None:
-    flags = {"model_roles.vision": "anthropic/claude-haiku-5-5"} if name == "anthropic" else {}
     (folder / "fox.png").write_bytes(FOX)
     env = dict(os.environ)
-    async with Limner(load(env=env, cwd=folder, flags=flags), env=env, cwd=folder) as lim:
+    async with Limner(
+        load(env=env, cwd=folder, flags=VENDORS[name].flags), env=env, cwd=folder
+    ) as lim:
         await _run(name, lim)
 
 

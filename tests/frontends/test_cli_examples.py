@@ -70,7 +70,8 @@ def page_examples() -> Iterator[tuple[str, bool]]:
         for block in re.findall(r"^```console\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
             for command in re.findall(r"^\$ (.*?)(?:\s+# .*)?$", block, re.MULTILINE):
                 # A page says in words what needs a key.
-                is_paid_edit = command.startswith("limner edit") and "house" not in command
+                is_drawn = "house" in command or " cat.png" in command
+                is_paid_edit = command.startswith("limner edit") and not is_drawn
                 yield command, is_paid_edit or "--lane" in command
 
 
@@ -94,6 +95,7 @@ class Workshop:
             (self.cwd / name).write_text(text)
         assert self.type("limner batch run rows.jsonl").returncode == 0
         for words, file in (
+            ("a cat on a beach", "cat.png"),
             ("a house and a tree in a meadow", "house.png"),
             ("a bar chart of sales: Q1 12, Q2 18, Q3 9", "chart-house.png"),
         ):

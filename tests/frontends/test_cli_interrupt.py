@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 
 import pytest
@@ -114,3 +115,23 @@ async def test_however_often_ctrl_c_is_pressed_there_is_no_traceback(
         assert "Traceback" not in done.err
         assert "KeyboardInterrupt" not in done.err
     assert cli.run("spend", "--json").json["unknown_usd"] == 5 * 0.013515
+
+
+@pytest.mark.slow
+async def test_a_batch_ends_its_rows_in_flight_and_a_second_interruption_stops_them(
+    cli: CommandLine, openai: OpenAIServer
+) -> None:
+    cli.studio.connect(openai)
+    openai.always("generate", HELD)
+    row = {"key": "fox", "prompt": "a fox", "provider": "openai-image"}
+    (cli.studio.cwd / "rows.jsonl").write_text(json.dumps(row))
+    batch = cli.in_terminal("batch", "run", "rows.jsonl", "--budget", "1")
+    await openai.wait_until("generate")
+    batch.interrupt()
+    batch.wait_until("Press Ctrl-C again to stop them too.")
+    batch.interrupt()
+    done = batch.end()
+    assert done.status == 130
+    assert "goes on; no row is paid twice." in " ".join(done.err.split())
+    left = cli.run("batch", "status", "rows.jsonl", "--json").json
+    assert (left["rows"]["failed"], left["unknown_usd"]) == (1, 0.013515)

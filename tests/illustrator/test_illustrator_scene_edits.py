@@ -129,7 +129,7 @@ def test_a_thing_that_is_not_there_is_refused_with_what_is_there() -> None:
     with pytest.raises(InputInvalid) as refused:
         edited(first("a penguin on an iceberg"), "remove the walrus")
     assert refused.value.message == "There is no walrus in this picture. Nothing was changed."
-    assert refused.value.hint == "The picture shows penguin, scene: snow."
+    assert refused.value.hint == "The picture shows penguin, scene: ice."
 
 
 def test_words_without_a_known_change_are_refused() -> None:

@@ -16,7 +16,7 @@ from money_clock import Clock
 from limner.errors import JobTaken, StorageError
 from limner.money.ledger import JobRow, Money, Reservation, Spend
 from limner.money.records import LedgerRow, SpendLine
-from limner.storage.store import named_queries
+from limner.storage.queries import named_queries
 
 CENT = 10_000_000
 NOW_MS = 1_794_744_000_500

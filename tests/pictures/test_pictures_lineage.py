@@ -95,7 +95,8 @@ def insert(folder: Path, handle: str, *, parent: str | None) -> None:
     with closing(sqlite3.connect(folder / "limner.db")) as database, database:
         database.execute("PRAGMA foreign_keys = OFF")
         database.execute(
-            "INSERT INTO pictures VALUES (?, 'image/png', 1, 1, 1, ?, '{}', 0)", (handle, parent)
+            "INSERT INTO pictures VALUES (?, 'image/png', 1, 1, 1, ?, '{}', 0, NULL)",
+            (handle, parent),
         )
 
 

@@ -58,15 +58,14 @@ def test_a_graph_with_defaults_chains_groups_and_attributes_is_parsed() -> None:
 def test_an_undirected_graph_has_lines_without_heads() -> None:
     diagram, notes = parse_dot("graph { a -- b; { rank=same; a b } }")
     assert diagram.edges == [DiagramEdge(start="a", end="b", arrow="none")]
-    assert notes == ["Ignored: rank."]
+    assert diagram.same_rank == [["a", "b"]]
+    assert notes == []
 
 
 def test_attributes_that_change_the_graph_are_reported_if_they_are_not_drawn() -> None:
     source = """digraph { layout=neato; fontsize=9; a:n -> b [constraint=false, headlabel="x"];
         c [xlabel="y", style="filled,invis", peripheries=2]; a -> c [constraint=true] }"""
-    assert parse_dot(source)[1] == [
-        "Ignored: layout, ports, constraint, headlabel, xlabel, style=invis, peripheries."
-    ]
+    assert parse_dot(source)[1] == ["Ignored: layout, ports, xlabel, peripheries."]
 
 
 @pytest.mark.parametrize(
@@ -127,3 +126,21 @@ def test_a_label_in_html_becomes_its_words_and_a_table_its_rows() -> None:
         ],
         [],
     )
+
+
+def test_attributes_of_edges_nodes_and_clusters_are_understood() -> None:
+    source = """digraph { a -> b [constraint=false, style=invis]; a -> c [taillabel="1",
+        label="has", headlabel="*"]; { rank=min; b } b [shape=folder, style=dashed];
+        subgraph cluster_x { style=dotted; color=red; c [shape=doublecircle]; } }"""
+    diagram, notes = parse_dot(source)
+    assert diagram.edges == [
+        DiagramEdge(start="a", end="b", free=True, hidden=True),
+        DiagramEdge(start="a", end="c", label="1 has *"),
+    ]
+    assert diagram.nodes == [
+        DiagramNode(id="a", label="a", shape="round"),
+        DiagramNode(id="b", label="b", shape="folder", dashed=True),
+        DiagramNode(id="c", label="c", shape="double"),
+    ]
+    assert diagram.groups == [NodeGroup(label="", nodes=["c"], dashed=True, color="#ffe0e0")]
+    assert notes == ["Ignored: rank=min."]

@@ -11,7 +11,6 @@ import pytest
 from tests.agent.agent_pictures import program
 
 from limner import Limner
-from limner.errors import InputInvalid
 
 pytestmark = pytest.mark.slow
 
@@ -20,32 +19,20 @@ DOCUMENTS = sorted(FOLDER.glob("documents*/*"))
 # Replaced fonts are told in the notes too; they lose nothing.
 NOTES = {
     "diagram-01-cloud-architecture": ["Ignored: ports."],
-    "diagram-03-build-graph": ["Ignored: constraint."],
-    "diagram-03-org": ["Ignored: constraint."],
     "chart-01-ab-test-checkout": ["Ignored: legend of bar."],
     "chart-03-training-minutes": ["Ignored: legend of bar."],
-    "diagram-01-vet-clinic-schema": ["Ignored: ports, rank."],
+    "diagram-01-vet-clinic-schema": ["Ignored: ports."],
     "diagram-03-tls13-handshake": ["Ignored: activate, deactivate."],
-    "diagram-05-darwin-family-tree": ["Ignored: rank."],
     "diagram-02-password-reset": ["Ignored: activate."],
     "diagram-05-printer-help": ["Ignored: style."],
-    "layout-02-shakshuka-recipe": ["No bundled font has these characters: \N{HOT PEPPER}"],
     "layout-05-handball-matchday": ["Ignored: highlight of table."],
-    "svg-08-fractions": ["No bundled font has these characters: \N{BALLOT BOX}"],
     "svg-09-wash-hands": [
         "No ready-made picture is named 'towel'; the nearest are roll-of-paper, owl, well."
     ],
-    "svg-06-chess-puzzle": [
-        "No bundled font has these characters: "
-        "\N{BLACK CHESS KING}\N{BLACK CHESS PAWN}\N{BLACK CHESS ROOK}\N{BLACK CHESS QUEEN}"
-        "\N{WHITE CHESS KING}\N{WHITE CHESS ROOK}\N{WHITE CHESS PAWN}"
-    ],
     "svg-05-rpg-game-hud": [
-        "No bundled font has these characters: \N{BALLOT BOX WITH CHECK}\N{BALLOT BOX}",
         "No ready-made picture is named 'potion'; the nearest are spoon, onion, potato.",
     ],
 }
-REFUSED = {"diagram-02-release-git-flow"}
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +48,6 @@ def test_there_are_six_sets_of_documents() -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
 async def test_a_document_is_drawn_without_a_loss(lim: Limner, document: Path) -> None:
-    if document.stem in REFUSED:
-        with pytest.raises(InputInvalid, match="is not a form of Mermaid that is drawn"):
-            await lim.render(document.read_text())
-        return
     drawn = await lim.render(document.read_text())
     told = cast("list[str]", drawn.extras["notes"])
     notes = [note for note in told if "is not bundled" not in note]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from itertools import combinations
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -38,7 +39,10 @@ def graphs(draw: st.DrawFn) -> Graph:
         )
     )
     labels = st.sampled_from([(0.0, 0.0), (0.0, 0.0), (3.0, 1.0), (7.0, 2.5)])
-    edges = st.builds(GraphEdge, start=numbers, end=numbers, label=labels, up=st.booleans())
+    often_false = st.integers(0, 4).map(lambda number: number == 0)
+    edges = st.builds(
+        GraphEdge, start=numbers, end=numbers, label=labels, up=st.booleans(), free=often_false
+    )
     groups = st.builds(
         GraphGroup,
         nodes=st.lists(numbers, max_size=5).map(tuple),
@@ -51,6 +55,7 @@ def graphs(draw: st.DrawFn) -> Graph:
         nodes=nodes,
         edges=[edge for edge in found if edge.start != edge.end or edge is loops[edge.start]],
         groups=draw(st.lists(groups, max_size=3)),
+        ranks=draw(st.lists(st.lists(numbers, max_size=5).map(tuple), max_size=2)),
         right=draw(st.booleans()),
     )
 
@@ -156,7 +161,7 @@ def test_a_frame_contains_its_nodes_and_no_others(graph: Graph) -> None:
     for group in graph.groups:
         groups.append(GraphGroup(nodes=tuple(set(group.nodes) - seen), label=group.label))
         seen |= set(group.nodes)
-    graph = Graph(nodes=graph.nodes, edges=graph.edges, groups=groups, right=graph.right)
+    graph = msgspec.structs.replace(graph, groups=groups)
     layout = lay_out(graph)
     for group, frame in zip(groups, layout.frames, strict=True):
         if frame is None:
@@ -200,3 +205,33 @@ def test_an_inheriting_class_is_below_its_base() -> None:
     )
     assert layout.nodes[1].y < layout.nodes[0].y
     assert layout.edges[0][0][1] > layout.edges[0][-1][1]
+
+
+def test_a_rank_is_one_row_and_its_edges_are_straight() -> None:
+    """A chain in a row, with a label, and a line that cannot be straight goes over it."""
+    layout = lay_out(
+        Graph(
+            nodes=[GraphNode(width=4, height=2)] * 4,
+            edges=[
+                GraphEdge(start=0, end=1, label=(3, 1)),
+                GraphEdge(start=1, end=2),
+                GraphEdge(start=0, end=2),
+                GraphEdge(start=1, end=3),
+            ],
+            ranks=[(0, 1, 2)],
+        )
+    )
+    tops = [box.y for box in layout.nodes]
+    assert tops[0] == tops[1] == tops[2] < tops[3]
+    middle = tops[0] + 1
+    assert {y for _, y in layout.edges[0]} == {middle}
+    assert {y for _, y in layout.edges[1]} == {middle}
+    assert min(y for _, y in layout.edges[2]) < tops[0]
+    assert [box.x for box in layout.nodes[:3]] == sorted(box.x for box in layout.nodes[:3])
+
+
+def test_a_free_edge_does_not_move_its_end_down() -> None:
+    nodes = [GraphNode(width=4, height=2)] * 3
+    edges = [GraphEdge(start=0, end=1), GraphEdge(start=0, end=2)]
+    layout = lay_out(Graph(nodes=nodes, edges=[*edges, GraphEdge(start=1, end=2, free=True)]))
+    assert layout.nodes[1].y == layout.nodes[2].y

@@ -30,6 +30,13 @@ from limner.testing.servers.responses_server import ResponsesServer
 
 Fate = Literal["ok", "failed", "expired"]
 NOW = 1_790_000_000
+# An edit pays for the picture that it starts from.
+EDIT_USAGE = {
+    "input_tokens": 1050,
+    "input_tokens_details": {"text_tokens": 50, "image_tokens": 1000},
+    "output_tokens": 439,
+    "total_tokens": 1489,
+}
 TIME = "2026-09-21T14:13:20Z"
 
 
@@ -178,6 +185,8 @@ class OpenAIBatchServer(BatchServer):
     def __init__(self, picture: bytes, **rest: Any) -> None:
         super().__init__(picture, **rest)
         self.images, self.responses = OpenAIServer(picture), ResponsesServer()
+        self.edits = OpenAIServer(picture)
+        self.edits.usage = EDIT_USAGE
 
     @property
     def base_url(self) -> str:
@@ -258,7 +267,7 @@ class OpenAIBatchServer(BatchServer):
             body: Any = {"error": problem | {"type": "image_generation_user_error", "param": None}}
             return line | {"response": {"status_code": 400, "request_id": "r", "body": body}}
         if one.path == "/v1/images/edits":
-            pieces = self.images.drawn(one.body, kind="image_edit").pieces
+            pieces = self.edits.drawn(one.body, kind="image_edit").pieces
             body = json.loads(b"".join(piece for piece in pieces if isinstance(piece, bytes)))
             assert all(image["image_url"].startswith("data:") for image in one.body["images"])
         else:

@@ -350,3 +350,33 @@ def test_every_setting_is_documented() -> None:
         "LIMNER_IMAGES_BLOCK_IMAGES",
         "LIMNER_IMAGES_AUTO_RESIZE",
     ]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["s3://bucket", "s3://b-1.x/team/pictures", "gs://b/x", "az://c", "file:///srv/share"],
+)
+def test_the_place_of_blobs_belongs_to_no_section(place: Place, address: str) -> None:
+    assert place.load(LIMNER_BLOBS=address).blobs == address
+    (place.home / "config.toml").write_text(f'blobs = "{address}"\n')
+    assert place.load() == Settings(home=place.home, blobs=address)
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("s3://AKIA:secret@bucket/x", "s3://…@bucket/x"),
+        ("http://bucket", "http://bucket"),
+        ("s3://", "s3://"),
+        ("s3://bucket/a?key=b", "s3://bucket/a?key=b"),
+        ("file://host/folder", "file://host/folder"),
+    ],
+)
+def test_another_address_of_blobs_is_refused_without_its_password(
+    place: Place, address: str, shown: str
+) -> None:
+    message, _ = place.refusal(LIMNER_BLOBS=address)
+    assert message == (
+        "LIMNER_BLOBS: blobs must be an address such as s3://bucket/folder, gs://…, az://… or "
+        f"file:///folder, not {shown!r}"
+    )

@@ -23,12 +23,12 @@ from limner.storage.daily_copy import KEPT_COPIES, copy_of, daily_copies, make_c
 from limner.storage.database import (
     QUICK_CHECK_PAGES,
     REPAIR_HINT,
-    migrations,
     open_database,
     statements,
 )
 from limner.storage.home import Home
 from limner.storage.home_mark import HomeMark, read_mark
+from limner.storage.queries import migrations
 from limner.storage.repair import repair_database
 from limner.storage.store import Store, Transaction
 

@@ -86,6 +86,7 @@ def _elsewhere(*, age_s: float = 0, up_age_s: float = 0, **where: Any) -> Owner:
         me,
         beat_ms=time.time_ns() // 1_000_000 - int(age_s * 1000),
         beat_up_ms=time.monotonic_ns() // 1_000_000 - int(up_age_s * 1000),
+        now_ms=time.time_ns() // 1_000_000,
         **where,
     )
 

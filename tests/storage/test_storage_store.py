@@ -19,7 +19,9 @@ import pytest
 
 from limner.errors import StorageError
 from limner.storage.daily_copy import DailyCopier
-from limner.storage.database import REPAIR_HINT, migrations
+from limner.storage.database import REPAIR_HINT
+from limner.storage.queries import migrations
+from limner.storage.sqlite_engine import SqliteEngine
 from limner.storage.store import Store, Transaction
 
 PICTURE = {"mime": "image/png", "width": 2, "height": 3, "size_bytes": 4, "lineage": "{}"}
@@ -68,7 +70,7 @@ async def test_only_the_owner_can_read_the_database(store: Store, path: Path) ->
 
 async def test_the_connection_is_as_careful_as_money_needs(store: Store) -> None:
     def pragmas(tx: Transaction) -> list[Any]:
-        connection: sqlite3.Connection = tx._connection  # pyright: ignore[reportPrivateUsage]
+        connection: Any = tx._connection  # pyright: ignore[reportPrivateUsage]
         names = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
         return [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
 
@@ -110,11 +112,6 @@ async def test_a_picture_keeps_its_first_row(store: Store) -> None:
         await store.write(lambda tx: add(tx, "c", 4, "missing"))
 
 
-async def test_inserting_gives_the_new_rowid(store: Store) -> None:
-    rowid = await store.write(lambda tx: tx.insert("session_touch", id="s", now_ms=1, cwd="/w"))
-    assert rowid == 1
-
-
 async def test_a_write_that_raises_changes_nothing(store: Store) -> None:
     def fail(tx: Transaction) -> None:
         touch(tx)
@@ -140,7 +137,7 @@ async def test_a_write_that_is_committed_succeeds_even_if_the_copy_of_the_day_fa
 async def test_after_a_lock_that_the_system_did_not_release_the_store_connects_again(
     store: Store,
 ) -> None:
-    connections: list[sqlite3.Connection] = []
+    connections: list[Any] = []
 
     def fail(tx: Transaction) -> None:
         connections.append(tx._connection)  # pyright: ignore[reportPrivateUsage]
@@ -305,12 +302,13 @@ async def test_processes_that_open_a_fresh_home_at_once_all_succeed(tmp_path: Pa
 async def test_a_store_that_is_left_open_closes_its_file_when_it_is_collected(path: Path) -> None:
     store = Store(path)
     await store.write(touch)
-    database = store._database  # pyright: ignore[reportPrivateUsage]
-    thread = store._thread  # pyright: ignore[reportPrivateUsage]
+    engine = store._engine  # pyright: ignore[reportPrivateUsage]
+    thread = store._threads  # pyright: ignore[reportPrivateUsage]
+    assert isinstance(engine, SqliteEngine)
+    database = engine.database
     assert database is not None
     connection = database.connection
-    del database
-    del store
+    del database, engine, store
     # The thread may hold the last reference: two threads in one connection crash.
     thread.shutdown(wait=True)
     gc.collect()

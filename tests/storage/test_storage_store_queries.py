@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limner.storage.database import migrations, statements
-from limner.storage.store import named_queries
+from limner.storage.database import clock_ms, statements
+from limner.storage.queries import migrations, named_queries
 
 
 def write(folder: Path, **files: str) -> Path:
@@ -60,6 +60,7 @@ def test_our_migrations_have_one_number_each() -> None:
 @pytest.fixture(scope="module")
 def tables() -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(":memory:")) as connection:
+        connection.create_function("clock_ms", 0, clock_ms)
         for _, script in migrations():
             for statement in statements(script):
                 connection.execute(statement)

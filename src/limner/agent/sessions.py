@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -139,6 +140,12 @@ class Sessions:
         )
         return [read_about(row) for row in rows]
 
+    async def known(self, ids: Sequence[str]) -> set[str]:
+        """Those of the ids that are ids of sessions."""
+        return await self._store.read(
+            lambda tx: {one for one in ids if tx.one("session_about", id=one) is not None}
+        )
+
     async def rename(self, session_id: str, name: str | None) -> None:
         """Set or remove the name of a session.
 
@@ -265,7 +272,8 @@ def _excerpt(item: Item, term: str) -> str | None:
 
 
 def _find(tx: Transaction, prefix: str) -> str:
-    found = [row["id"] for row in tx.all("session_find", prefix=prefix, limit=2)] if prefix else []
+    span = {"prefix": prefix, "end": prefix + chr(sys.maxunicode)}
+    found = [row["id"] for row in tx.all("session_find", **span, limit=2)] if prefix else []
     if not found:
         raise no_session(prefix)
     # The id itself sorts before every longer one that starts with it.

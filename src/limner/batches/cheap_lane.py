@@ -182,8 +182,9 @@ class _LaneRun:
     async def to_end(self, *, uncertain: bool) -> BatchStatus:
         pause_s = FIRST_POLL_S
         try:
-            await self._take_interrupted(uncertain=uncertain)
             while True:
+                await self._take_interrupted(uncertain=uncertain)
+                uncertain = False
                 if self._stopped is None:
                     await self._send_waiting()
                 mine = await self._take_remote()
@@ -530,7 +531,9 @@ class _LaneRun:
             return True
         counts = await self._queue.counts(self._batch)
         batch = await self._queue.get(self._batch.id)
-        return self._stopped is None and batch.state == "open" and counts.waiting > 0
+        is_open = self._stopped is None and batch.state == "open"
+        # Another process may be sending rows; if it ends before that, this one sends them.
+        return is_open and counts.waiting + counts.running > 0
 
     async def _report(self) -> None:
         if time.monotonic() - self._reported_s < REPORT_EVERY_S:

@@ -39,6 +39,9 @@ FIRST_PAUSE_S = 1.0
 LOOK_EVERY_S = 1.0
 REPORT_EVERY_S = 1.0
 
+# Why a batch stopped whose caller was cancelled while rows were in flight.
+WINDS_DOWN = "Interrupted: the rows in flight end first."
+
 logger = logging.getLogger("limner.batches")
 
 
@@ -274,6 +277,8 @@ class _Run:
         try:
             await self._queue.let_go(self._batch, [row.row_key for row in self._claimed])
             if self._running:
+                status = await self._runner.status(self._batch, stopped=self._stopped or WINDS_DOWN)
+                self._on_status(status)
                 await asyncio.wait(self._running)
         except asyncio.CancelledError:
             for task in [*self._running]:

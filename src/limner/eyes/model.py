@@ -81,17 +81,27 @@ async def _no_origin(handle: str) -> Origins:  # noqa: ARG001 - the default for 
     return None
 
 
+async def _keep_no_text(handle: str, rows: Sequence[str]) -> None:
+    """The default for a caller without a store."""
+
+
 class Eyes:
     """Answers questions about pictures with the workers of an `Imaging`.
 
-    ``find_origin`` is what the store recorded about the picture of a handle.
+    ``find_origin`` is what the store recorded about the picture of a handle. ``keep_text`` gets the
+    text that was read in it.
     """
 
     def __init__(
-        self, imaging: Imaging, *, find_origin: Callable[[str], Awaitable[Origins]] = _no_origin
+        self,
+        imaging: Imaging,
+        *,
+        find_origin: Callable[[str], Awaitable[Origins]] = _no_origin,
+        keep_text: Callable[[str, Sequence[str]], Awaitable[None]] = _keep_no_text,
     ) -> None:
         self._imaging = imaging
         self._find_origin = find_origin
+        self._keep_text = keep_text
 
     async def see(self, sources: Sequence[Source], question: str) -> str:
         """Answer a question about one or more pictures, in the given order.
@@ -114,12 +124,15 @@ class Eyes:
         if not ocr:
             return replace(evidence, no_text_reason="it was not asked for")
         try:
-            return replace(evidence, page=await self._imaging.read_page(source))
+            evidence = replace(evidence, page=await self._imaging.read_page(source))
         except MissingExtra as error:
             return replace(evidence, no_text_reason=f"{error.message}; run: {error.hint}")
         except ImageError as error:
             # It decoded a moment ago, so OCR took too much time or memory.
             return replace(evidence, no_text_reason=error.message)
+        if isinstance(source, bytes):
+            await self._keep_text(hashlib.sha256(source).hexdigest(), evidence.rows)
+        return evidence
 
     async def _record(self, source: Source) -> DrawingRecord | None:
         """limner's own record of exactly these bytes, from the store or from their label."""

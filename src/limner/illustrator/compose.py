@@ -18,15 +18,19 @@ from limner.illustrator.layout import KeptRoom, Layout, keep_places, spots_of
 from limner.illustrator.palette import recolour, recolour_part
 from limner.illustrator.parsed_prompt import ParsedPrompt, Relation, Subject
 from limner.illustrator.placement import Placed, place
-from limner.illustrator.scenes import HOUR_OF, INDOORS, Scene, usual_place
+from limner.illustrator.scenes import HOUR_OF, INDOORS, SUNLESS, Scene, usual_place
+from limner.illustrator.shadows import PLAIN, Lighting, draw_lit, find_lighting
 from limner.imaging.fonts import CJK
 from limner.imaging.svg import Asset
 from limner.rendering.canvas import Canvas, number
 
 SIGN = "signboard"
 _TABLES = ("table", "laid-table")
-_WATERS = frozenset({"sea", "beach", "lake", *INDOORS})
+_WATERS = frozenset({"sea", "beach", "lake", "river", *INDOORS})
 _FALLING = frozenset({"rain", "storm", "snowfall", "fog"})
+# Pictures that are repeated to both sides of the canvas, and the share of their width until the
+# next; neighbours overlap a little, so that no gap shows.
+_LONG = {"stone-bridge": 0.98, "stone-wall": 0.93}
 _MAX_SIGN_LINES = 6
 # A room with more things gets no furniture of its own.
 _ROOMY = 2
@@ -61,7 +65,7 @@ def compose(
         things = _without(things, "window")
     things = _with_table(things, scene, may_add=kept is None)
     canvas = Canvas(width=width, height=height, random=random)
-    dry = any(not figures.flies(info) and not figures.swims(info) for info in infos)
+    dry = any(_needs_shore(things, place) for place in range(len(things)))
     dry = dry or (kept is not None and kept.dry)
     frame = find_frame(scene, height=height, standing=dry)
     # Its own numbers, so that the backdrop stays the same if there are other things in it.
@@ -83,7 +87,7 @@ def compose(
         boxes = tuple(one.fraction_of(width, height) for one in placed)
         layout = replace(layout, room=KeptRoom(furnished=furnished, taken=boxes))
     room = layout.room or KeptRoom()
-    draw_backdrop(
+    source = draw_backdrop(
         canvas,
         scene,
         orb=_has_orb(scene, infos),
@@ -91,11 +95,9 @@ def compose(
         taken=[(a * width, b * height, c * width, d * height) for a, b, c, d in room.taken],
         furnished=room.furnished,
     )
-    drawings: dict[str, Asset] = {}
-    for one in sorted(placed, key=lambda one: (one.grounded, one.y)):
-        _draw(canvas, one, drawings, texts=parsed.texts)
-        if one.wet:
-            _draw_foam(canvas, one)
+    light = _find_light(scene, placed, source, width=width, style=parsed.style)
+    shore = frame.water[1] if frame.water else height
+    drawings = _draw_things(canvas, placed, light, shore=shore, texts=parsed.texts)
     draw_foreground(canvas, scene)
     # The night is dark enough.
     gloomy_night = parsed.style == "gloomy" and scene.hour == "night"
@@ -125,9 +127,18 @@ def _is_furniture(thing: Subject) -> bool:
     return thing.asset in _TABLES or figures.stands_behind(assets.info(thing.asset))
 
 
+def _needs_shore(things: Sequence[Subject], place: int) -> bool:
+    """Whether a thing stands on dry ground, and on nothing that swims or flies."""
+    on = things[place].relation
+    while on is not None:
+        place, on = on.to, things[on.to].relation
+    info = assets.info(things[place].asset)
+    return not figures.flies(info) and not figures.swims(info)
+
+
 def _has_orb(scene: Scene, infos: list[AssetInfo]) -> bool:
     """Whether the sky shows a sun or moon of its own."""
-    return not scene.weather & {"rain", "storm"} and not any(map(figures.is_orb, infos))
+    return not scene.weather & SUNLESS and not any(map(figures.is_orb, infos))
 
 
 def used_assets(document: str) -> list[str]:
@@ -210,29 +221,72 @@ def _needs_ground(places: tuple[str, ...], infos: list[AssetInfo]) -> bool:
     return places == ("sky",) and not all(figures.flies(info) for info in infos)
 
 
+def _find_light(
+    scene: Scene, placed: Sequence[Placed], source: float | None, *, width: int, style: str
+) -> Lighting:
+    """The light on the things; a sun or moon that the prompt names decides its side."""
+    if style in styles.INKS or style in styles.FLAT:
+        return PLAIN
+    named = [one.box for one in placed if figures.is_orb(one.group.parts[0].info)]
+    if named:
+        source = (named[0][0] + named[0][2]) / 2
+    return find_lighting(scene, None if source is None else source / width)
+
+
+def _draw_things(
+    canvas: Canvas,
+    placed: Sequence[Placed],
+    light: Lighting,
+    *,
+    shore: float,
+    texts: Sequence[str],
+) -> dict[str, Asset]:
+    """Draw the things back to front; returns the pictures that were made for them."""
+    drawings: dict[str, Asset] = {}
+    for one in sorted(placed, key=lambda one: (one.grounded, one.y)):
+        _draw(canvas, one, drawings, light, shore=shore, texts=texts)
+        if one.wet:
+            _draw_foam(canvas, one)
+    return drawings
+
+
 def _draw(
-    canvas: Canvas, placed: Placed, drawings: dict[str, Asset], *, texts: Sequence[str]
+    canvas: Canvas,
+    placed: Placed,
+    drawings: dict[str, Asset],
+    light: Lighting,
+    *,
+    shore: float,
+    texts: Sequence[str],
 ) -> None:
+    left, _, right, bottom = placed.group.parts[0].drawn
+    foot = placed.y + bottom * placed.scale
     if placed.grounded:
-        left, _, right, bottom = placed.group.parts[0].drawn
         half = (right - left) / 2 * placed.scale
         middle = placed.x + (left + right) / 2 * placed.scale
         shadow = canvas.glow("#000000", "#000000", opacities=(0.38, 0))
-        canvas.ellipse(middle, placed.y + bottom * placed.scale, half * 1.08, half * 0.16, shadow)
-    _extend_bridge(canvas, placed, drawings)
+        canvas.ellipse(middle, foot, half * 1.08, half * 0.16, shadow)
+    before = len(canvas.shapes)
+    _extend(canvas, placed, drawings)
     for part in placed.parts():
         _draw_part(canvas, part, drawings)
+    shapes = canvas.shapes[before:]
+    if light is not PLAIN:
+        del canvas.shapes[before:]
+        here = light if placed.grounded else replace(light, dark=0.0)
+        draw_lit(canvas, here, shapes, foot=foot, shore=shore if placed.wet else None)
+    for part in placed.parts():
         if part.info.name == SIGN and texts:
             _draw_lettering(canvas, part, texts)
 
 
-def _extend_bridge(canvas: Canvas, placed: Placed, drawings: dict[str, Asset]) -> None:
-    """Let a bridge reach both sides of the picture."""
-    bridge = next((part for part in placed.parts() if part.info.name == "stone-bridge"), None)
-    if bridge is None or placed.group.parts[0].info.name != "stone-bridge":
+def _extend(canvas: Canvas, placed: Placed, drawings: dict[str, Asset]) -> None:
+    """Let a bridge or a wall reach both sides of the picture."""
+    first = placed.group.parts[0].info.name
+    bridge = next((part for part in placed.parts() if part.info.name == first), None)
+    if bridge is None or first not in _LONG:
         return
-    # Neighbours overlap a little, so that no gap shows.
-    step = bridge.width * 0.98
+    step = bridge.width * _LONG[first]
     for nth in range(1, int(canvas.width / step) + 1):
         for side in (-nth, nth):
             moved = replace(bridge, left=bridge.left + side * step)

@@ -64,6 +64,10 @@ GROUPS_OF = {
     "field of": 9,
     "rows of": 8,
 }
+# Things that say only what the thing after them is made of: a stone house.
+MATERIALS = word_set(
+    "stone rock glass brick paper metal ice snow straw wood cardboard crystal rope gold silver"
+)
 # Nouns that mean several.
 COLLECTIVES = {
     "couple": 2,
@@ -400,12 +404,11 @@ STYLE_WORDS = word_set(
 # Names whose words mean something else alone: a mountain lion is not a lion on a mountain.
 OTHER_THINGS = word_set(
     """
-    ant man, bat man, bird cage, black widow, book worm, car wash, cat fish, cat woman, chess board,
-    coffee machine, coffee table, cow girl, dog house, dragon fly, dragon fruit,
+    ant man, bat man, black widow, book worm, car wash, cat fish, cat woman, chess board,
+    coffee machine, coffee table, cow girl, dragon fly, dragon fruit,
     gold fish, green house, guinea fowl, ice rink, iron man, killer bee,
-    mountain lion, mouse pad, pool table, prairie dog, sea horse, sea urchin,
-    shoe box, snow globe, spider man, star fish, star fruit, star wars, sun dial, sword fish,
-    tree house, water fall, wind mill, wonder woman
+    mountain lion, mouse pad, pool table, prairie dog, sea urchin, shoe box, snow globe, spider man,
+    star fruit, star wars, sun dial, sword fish, wonder woman
     """,
     separator=",",
 )

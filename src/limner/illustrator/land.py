@@ -94,8 +94,8 @@ def draw_plain(canvas: Canvas, light: Light, *, top: float, colours: tuple[str, 
     _fill_below(canvas, points, canvas.fade(first, middle, last))
 
 
-def draw_tufts(canvas: Canvas, light: Light, *, top: float, blossoms: bool) -> None:
-    """Blades of grass, and small flowers among them."""
+def draw_tufts(canvas: Canvas, light: Light, *, top: float, flowers: float) -> None:
+    """Blades of grass, and flowers of a size among them; 0 means none."""
     for _ in range(46):
         x = canvas.random.uniform(0, canvas.width)
         y = canvas.random.uniform(top, canvas.height)
@@ -106,9 +106,10 @@ def draw_tufts(canvas: Canvas, light: Light, *, top: float, blossoms: bool) -> N
             for lean in (-0.7, 0.0, 0.7)
         )
         canvas.line(data, light.on("#3d7f33"), max(size * 0.18, 0.4), opacity="0.6")
-        if blossoms and canvas.random.random() < 0.4:
+        if flowers and canvas.random.random() < 0.4 * flowers:
             petal = canvas.random.choice(("#ffffff", "#ffd84d", "#ff8fb1", "#c9a6ff"))
-            canvas.ellipse(x, y - size, size * 0.28, size * 0.28, light.on(petal))
+            radius = size * 0.28 * flowers
+            canvas.ellipse(x, y - size, radius, radius, light.on(petal))
 
 
 def draw_ears(canvas: Canvas, light: Light, *, top: float) -> None:

@@ -95,8 +95,9 @@ def place(
     swimming = [group for group in grounded if frame.water and _swims(group)]
     standing = [group for group in grounded if not (frame.water and _swims(group))]
     placed = field.in_air(flying, frame, alone=not grounded)
-    shore, sea = field, field
-    if standing and swimming:
+    shore = _part(field, frame.across)
+    sea = _part(field, frame.wet_across)
+    if standing and swimming and shore.width == width:
         # Things on the shore must not hide things on the water.
         shore = replace(field, width=width * 0.55)
         sea = replace(field, left=width * 0.5, width=width * 0.5)
@@ -104,6 +105,10 @@ def place(
         rows = sea.in_rows(swimming, *frame.water)
         placed += [replace(one, wet=True, grounded=False) for one in rows]
     return placed + shore.in_rows(standing, *frame.ground)
+
+
+def _part(field: _Field, across: tuple[float, float]) -> _Field:
+    return replace(field, left=across[0] * field.width, width=(across[1] - across[0]) * field.width)
 
 
 def _swims(group: Group) -> bool:

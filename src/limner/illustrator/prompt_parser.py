@@ -250,6 +250,8 @@ class _Parser(msgspec.Struct):
             return True
         if phrase in scenes.PLACE_PHRASES:
             shown = scenes.PLACE_PHRASES[phrase]
+            if self.relation == "on":
+                shown = scenes.ON_TOP.get(shown, shown)
             self.places.append(shown)
         elif phrase in scenes.HOUR_PHRASES:
             shown = self.hour = scenes.HOUR_PHRASES[phrase]
@@ -257,6 +259,8 @@ class _Parser(msgspec.Struct):
             shown = scenes.WEATHER_PHRASES[phrase]
             self.weather.add(shown)
         self.scene_end = self.at + len(phrase)
+        if phrase == ("field",) and self.things.was_just_named(self.words[self.at - 1]):
+            self.things.change_last(count=grammar.GROUPS_OF["field of"])
         near = phrase in scenes.NEAR_PHRASES
         self._note(" ".join(phrase), "approximated" if near else "drawn", shown)
         for word in self.modifiers:
@@ -271,6 +275,10 @@ class _Parser(msgspec.Struct):
         if self._leave_out(phrase):
             return True
         words = " ".join(phrase)
+        after = tuple(self.words[self.at + len(phrase) : self.at + len(phrase) + 1])
+        if words in grammar.MATERIALS and after and self._picture(after) is not None:
+            self._note(self._whole(words), "left out")
+            return True
         if words == "ball" and any(thing.asset == "tennis" for thing in self.things.items):
             self._settle_verb("approximated")
             self._note("ball", "drawn", "tennis")
@@ -392,7 +400,10 @@ class _Parser(msgspec.Struct):
             near = self.things.is_near(self.relation, thing.asset)
             state = "approximated" if near else "drawn"
             self._note(self.relation_words, state if self.things.items else "left out")
-        if not self.things.merge(thing, self.relation, words=self.words[max(self.at - 1, 0)]):
+        before_it = self.words[max(self.at - 1, 0)]
+        if not self.things.merge(thing, self.relation, words=before_it):
+            if self.relation is None and self.at and self.things.was_just_named(before_it):
+                self._approximate_last()
             self.things.add(thing, self.relation)
         self.relation = None
         if self.burning:
@@ -448,6 +459,15 @@ class _Parser(msgspec.Struct):
     def _note_thing(self, phrase: tuple[str, ...], name: str) -> None:
         near = vocabulary.is_approximate(phrase) or (self.count or 0) > grammar.MAX_COUNT
         self._note(self._whole(" ".join(phrase)), "approximated" if near else "drawn", name)
+
+    def _approximate_last(self) -> None:
+        """Report a thing right before another: "a flower shop" is shown as a flower and a shop."""
+        name = self.things.items[-1]
+        for at, use in enumerate(self.uses[:-1]):
+            if use.words.endswith(name.words) and use.state == "drawn":
+                self.uses[at] = replace(
+                    use, state="approximated", shown=f"a {name.words} beside it"
+                )
 
     def _whole(self, noun: str) -> str:
         """The noun with its number, colour and size."""

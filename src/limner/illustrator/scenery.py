@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from limner.illustrator.sky import Light
 from limner.rendering.canvas import Canvas, closed, mix, number
 
 _LEAVES = ("#4f9a47", "#5fae4e", "#3f8a4a")
-_AUTUMN = ("#d9822b", "#c9602a", "#e0a53a")
+_SEASONS = {
+    "autumn": ("#d9822b", "#c9602a", "#e0a53a"),
+    "spring": ("#f59abb", "#fbc4d6", "#f7b0c8"),
+}
 _WALLS = ("#e8c9a0", "#d98f72", "#9fb8c9", "#e3d6b8", "#b9a6c9", "#a8c9a6")
+_FRUIT = ("#d9362f", "#f0a024", "#7fb53a", "#f2d03a", "#8a3f8f")
 _AWNINGS = ("#c9404a", "#3f8a6a", "#3f6fb0", "#d99a2b")
 
 
-def draw_scenery(canvas: Canvas, place: str, light: Light, *, horizon: float, autumn: bool) -> None:
+def draw_scenery(
+    canvas: Canvas, place: str, light: Light, *, horizon: float, weather: Collection[str]
+) -> None:
     """Draw the middle distance of a place; a place without one stays as it is."""
     drawn = _SCENERY.get(place)
+    season = next((one for one in _SEASONS if one in weather), "")
+    leaves = _SEASONS.get(season, _LEAVES)
     if drawn is not None:
-        drawn(canvas, light, horizon, _AUTUMN if autumn else _LEAVES)
+        drawn(canvas, light, horizon, leaves)
+    if season and place in _LEAFY:
+        _trees(canvas, light, horizon, leaves, count=7, share=0.26)
 
 
 def _data(*parts: str | float) -> str:
@@ -123,8 +133,8 @@ def _draw_garden(canvas: Canvas, light: Light, horizon: float, leaves: tuple[str
 
 def _draw_farm(canvas: Canvas, light: Light, horizon: float, leaves: tuple[str, ...]) -> None:
     _trees(canvas, light, horizon, leaves, count=4, share=0.13)
-    wide, tall = canvas.unit * 0.24, canvas.unit * 0.14
-    x, foot = canvas.width * 0.1, horizon + canvas.height * 0.03
+    wide, tall = canvas.unit * 0.32, canvas.unit * 0.19
+    x, foot = canvas.width * 0.05, horizon + canvas.height * 0.04
     red, roof = light.far("#b8402f", 0.15), light.far("#6b3a34", 0.15)
     canvas.rect(x, foot - tall, wide, tall, red)
     canvas.path(
@@ -154,12 +164,45 @@ def _draw_farm(canvas: Canvas, light: Light, horizon: float, leaves: tuple[str, 
 
 
 def _draw_village(canvas: Canvas, light: Light, horizon: float, leaves: tuple[str, ...]) -> None:
-    _trees(canvas, light, horizon, leaves, count=5, share=0.12)
-    x = canvas.width * 0.03
-    while x < canvas.width * 0.96:
-        wide = canvas.unit * canvas.random.uniform(0.09, 0.14)
-        _draw_hut(canvas, light, x, horizon + canvas.height * 0.03, wide)
-        x += wide * canvas.random.uniform(1.05, 1.6)
+    _trees(canvas, light, horizon, leaves, count=5, share=0.16)
+    for down, size, gap in ((0.0, 0.1, 1.1), (0.06, 0.2, 1.5)):
+        x = canvas.width * canvas.random.uniform(-0.06, 0.03)
+        while x < canvas.width * 0.96:
+            wide = canvas.unit * size * canvas.random.uniform(0.85, 1.25)
+            _draw_hut(canvas, light, x, horizon + canvas.height * (0.02 + down), wide)
+            x += wide * gap * canvas.random.uniform(1.0, 1.3)
+
+
+def _draw_market(canvas: Canvas, light: Light, horizon: float, _: tuple[str, ...]) -> None:
+    """Stalls with striped roofs, and boxes of fruit on them."""
+    floor = canvas.fade(light.on("#d8c6a6"), light.on("#b89f7c"))
+    canvas.rect(0, horizon - 1, canvas.width, canvas.height, floor)
+    x, nth = -canvas.unit * 0.04, 0
+    while x < canvas.width:
+        wide = canvas.unit * 0.32
+        _draw_stall(canvas, light, x, horizon + canvas.height * 0.1, wide, nth=nth)
+        x, nth = x + wide * 1.08, nth + 1
+
+
+def _draw_stall(
+    canvas: Canvas, light: Light, x: float, foot: float, wide: float, *, nth: int
+) -> None:
+    wood, roof = light.on("#9a6a3f"), _AWNINGS[nth % len(_AWNINGS)]
+    for side in (0.03, 0.92):
+        canvas.rect(x + wide * side, foot - wide * 1.05, wide * 0.05, wide * 1.05, wood)
+    canvas.rect(x, foot - wide * 0.42, wide, wide * 0.42, mix(wood, "#000000", 0.15))
+    for box in range(3):
+        left, fruit = x + wide * (0.04 + 0.32 * box), _FRUIT[(nth + box) % len(_FRUIT)]
+        for piece in range(9):
+            dx, dy = (piece % 5) * 0.055 + 0.025 * (piece // 5), 0.045 * (piece // 5)
+            at = left + wide * (0.03 + dx), foot - wide * (0.48 + dy)
+            canvas.ellipse(*at, wide * 0.034, wide * 0.034, light.on(fruit))
+        canvas.rect(left, foot - wide * 0.47, wide * 0.28, wide * 0.1, light.on("#c9985a"))
+    for stripe in range(7):
+        left, step = x - wide * 0.03 + wide * 1.06 / 7 * stripe, wide * 1.06 / 7
+        paint = light.on("#f7f1e4" if stripe % 2 else roof)
+        canvas.rect(left, foot - wide * 1.15, step + 0.5, wide * 0.2, paint)
+        canvas.ellipse(left + step / 2, foot - wide * 0.95, step / 2, wide * 0.06, paint)
 
 
 def _draw_hut(canvas: Canvas, light: Light, x: float, foot: float, wide: float) -> None:
@@ -254,7 +297,7 @@ def _draw_jungle(canvas: Canvas, light: Light, horizon: float, _: tuple[str, ...
     """Palms and broad leaves in three depths, and vines from above."""
     mist = light.far("#6fb56a", 0.5)
     canvas.rect(0, 0, canvas.width, horizon, canvas.fade(mist, mist, opacities=(0.55, 0.9)))
-    for distance, count, share in ((0.8, 9, 0.42), (0.5, 7, 0.5), (0.2, 5, 0.56)):
+    for distance, count, share in ((0.8, 7, 0.5), (0.5, 5, 0.58), (0.2, 4, 0.64)):
         shade = light.far("#2f7a3f", distance)
         for place in range(count + 1):
             x = canvas.width * (place + canvas.random.uniform(-0.3, 0.3)) / count
@@ -296,12 +339,12 @@ def _draw_palm(canvas: Canvas, x: float, foot: float, tall: float, shade: str) -
     )
     for turn in range(7):
         angle = math.pi * (0.08 + 0.84 * turn / 6)
-        dx, dy = math.cos(angle) * tall * 0.32, math.sin(angle) * tall * 0.16
+        dx, dy = math.cos(angle) * tall * 0.36, math.sin(angle) * tall * 0.16
         top = foot - tall * 0.78
         canvas.path(
             _data("M", x, top)
             + _data("Q", x + dx * 0.6, top - dy * 1.9, x + dx, top - dy * 0.4 + tall * 0.06)
-            + _data("Q", x + dx * 0.5, top - dy * 0.7, x, top + tall * 0.02)
+            + _data("Q", x + dx * 0.5, top - dy * 0.3, x, top + tall * 0.04)
             + "Z",
             mix(shade, "#ffffff", 0.04 * (turn % 3)),
         )
@@ -354,7 +397,7 @@ def _draw_lamp(canvas: Canvas, x: float, foot: float, *, is_lit: bool) -> None:
 
 def _draw_graveyard(canvas: Canvas, light: Light, horizon: float, _: tuple[str, ...]) -> None:
     for depth in range(3):
-        size = canvas.unit * (0.035 + 0.018 * depth)
+        size = canvas.unit * (0.045 + 0.024 * depth)
         foot = horizon + canvas.height * (0.05 + 0.055 * depth)
         for place in range(7 - depth):
             x = canvas.width * (place + 0.5 + canvas.random.uniform(-0.25, 0.25)) / (7 - depth)
@@ -369,6 +412,8 @@ def _draw_graveyard(canvas: Canvas, light: Light, horizon: float, _: tuple[str, 
             canvas.line(cross, mix(stone, "#20202c", 0.5), size * 0.08)
 
 
+# Places whose trees show the season.
+_LEAFY = frozenset({"meadow", "park", "garden", "farm", "path", "river", "hills", "valley"})
 Drawn = Callable[[Canvas, Light, float, tuple[str, ...]], None]
 _SCENERY: Mapping[str, Drawn] = {
     "meadow": _draw_meadow,
@@ -376,6 +421,7 @@ _SCENERY: Mapping[str, Drawn] = {
     "garden": _draw_garden,
     "farm": _draw_farm,
     "village": _draw_village,
+    "market": _draw_market,
     "harbour": _draw_harbour,
     "savanna": _draw_savanna,
     "jungle": _draw_jungle,

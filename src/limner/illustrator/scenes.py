@@ -10,21 +10,34 @@ import msgspec
 PLACES = {
     "beach": "beach, seaside, seashore, shore, coast, sandy beach, tropical beach, sand, seafront",
     "sea": "sea, ocean, waves, open sea, high seas",
-    "lake": "lake, pond, ~river, ~lagoon, ~bay, ~fjord, waterside, lakeside, water",
-    "mountains": "mountain, mountains, alps, peak, peaks, mountainside, mountain range, ~summit, "
-    "snowy mountain, snow-capped mountain, snow capped mountains, ~valley",
+    "lake": "lake, pond, ~lagoon, ~bay, ~fjord, waterside, lakeside, water",
+    "river": "river, stream, creek, brook, riverbank, ~canal",
+    "waterfall": "waterfall, waterfalls, cascade",
+    "path": "path, trail, footpath, pathway, dirt road, country road, country lane",
+    "hill": "hill, hilltop, hillside, grassy hill, green hill",
+    "hills": "hills, rolling hills, green hills",
+    "valley": "valley",
+    "canyon": "canyon, gorge, ~ravine, ~grand canyon",
+    "mountain top": "mountain top, mountaintop, summit, peak, mountain peak",
+    "cave": "cave, cavern, grotto",
+    "swamp": "swamp, marsh, bog, wetland, ~mangrove",
+    "ice": "ice, icy, frozen lake, iceberg, icebergs, glacier",
+    "mars": "mars, martian, red planet, planet mars",
+    "mountains": "mountain, mountains, alps, peaks, mountainside, mountain range, "
+    "snow-capped mountain, snow capped mountains, snow capped mountain",
     "forest": "forest, woods, woodland, pine forest, trees",
     "jungle": "jungle, rainforest, rain forest, tropical forest, in the jungle",
     "park": "park, city park, ~playground area, ~golf course",
     "garden": "garden, backyard, ~yard, front yard, flower garden, in the garden",
     "farm": "farm, farmyard, ~ranch, ~orchard, ~vineyard",
-    "village": "small village, fishing village, mountain village",
-    "harbour": "harbour, harbor, port, marina, dock, docks, ~pier",
+    "village": "village, town, small village, small town",
+    "market": "market, marketplace, street market, farmers market, fruit stall, fruit stalls, "
+    "market stall, market stalls, ~fair, ~bazaar",
+    "harbour": "harbour, harbor, fishing village, port, marina, dock, docks, ~pier",
     "savanna": "savanna, savannah, african plain, ~safari, ~steppe",
     "graveyard": "graveyard, cemetery, churchyard",
-    "meadow": "meadow, field, grass, grassland, lawn, countryside, hill, "
-    "hills, hillside, ~prairie, pasture, nature, outdoors, "
-    "wildflowers, grassy field, grassy hill",
+    "meadow": "meadow, field, grass, grassland, lawn, countryside, "
+    "~prairie, pasture, nature, outdoors, wildflowers, grassy field",
     "wheat field": "wheat field, field of wheat, cornfield, golden field",
     "bamboo forest": "bamboo forest, bamboo grove",
     "cliff": "cliff, cliffs, cliff top, clifftop",
@@ -33,16 +46,17 @@ PLACES = {
     "metropolis, ~new york, ~tokyo, urban",
     "street": "street, road, sidewalk, pavement, city street, ~highway, crosswalk",
     "desert": "desert, dunes, sahara, sand dunes, sand dune, dune",
-    "snow": "snow, snowy, winter, ice, icy, frozen, arctic, antarctica, antarctic, north pole, "
-    "south pole, ~iceberg, tundra, snowy field, snowy landscape, wintry, snowfield",
+    "snow": "snow, snowy, winter, frozen, arctic, antarctica, antarctic, north pole, "
+    "south pole, tundra, snowy field, snowy landscape, wintry, snowfield",
     "space": "space, outer space, galaxy, cosmos, universe, nebula, milky way, starfield, orbit, "
     "deep space",
     "moon": "on the moon, from the moon, moon surface, lunar surface, surface of the moon",
-    "sky": "sky, skies, blue sky, clouds, above the clouds, in the clouds, in the air, mid air, "
-    "cloudy sky",
+    "sky": "sky, skies, blue sky, clouds",
+    "clouds": "above the clouds, in the clouds, in the air, mid air, among the clouds",
     "underwater": "underwater, under water, under the sea, under the ocean, seabed, ocean floor, "
     "coral reef, reef, deep sea, sea floor, ~aquarium, beneath the waves",
-    "room": "room, interior, indoors, indoor, inside a house, wall, floor, living space, ~workshop",
+    "room": "room, interior, indoors, indoor, inside a house, floor, living space, ~workshop, "
+    "~on the wall, ~against the wall",
     "bedroom": "bedroom, bed room",
     "bathroom": "bathroom, bath room",
     "living room": "living room, lounge, livingroom, parlor, parlour",
@@ -66,12 +80,16 @@ WEATHERS = {
     "storm": "storm, stormy, thunderstorm, thunder, lightning storm",
     "snowfall": "snowing, snowfall, snowstorm, blizzard, falling snow, snowflakes",
     "fog": "fog, foggy, mist, misty, haze, hazy",
-    "clouds": "cloudy, overcast",
+    "clouds": "cloudy, overcast, cloudy sky, grey sky, gray sky, cloudy day",
     "aurora": "aurora, northern lights, aurora borealis, polar lights",
     "autumn": "autumn, autumnal, fall leaves, fall foliage, autumn leaves",
-    "spring": "spring, springtime",
+    "spring": "spring, springtime, cherry blossom, cherry blossoms, in bloom",
     "summer": "summer, summertime, summery",
 }
+# Weather that hides the sun and the moon.
+SUNLESS = frozenset({"rain", "storm", "clouds", "fog"})
+# Place -> the place that "on" it means: things stand on its top.
+ON_TOP = {"mountains": "mountain top", "hills": "hill"}
 # Ideas that no picture shows -> the words of a scene for them.
 IDEAS: Mapping[str, str] = {
     "freedom": "two birds flying over the sea at sunset",
@@ -201,8 +219,6 @@ USUAL_PLACES: Mapping[str, str] = {
     "submarine": "underwater",
     "fridge": "kitchen",
     "oven": "kitchen",
-    "cave": "mountains",
-    "waterfall": "jungle",
     "kraken": "sea",
     "starfish": "beach",
     "seahorse": "underwater",

@@ -59,7 +59,7 @@ _METRES = {
     "leopard long-drum mailbox oven rake seal server sink snowman snowman- toilet "
     "washing-machine without-snow wolf-sitting",
     1.4: "bamboo bathtub bear-sitting bench bicycle cactus crocodile deer dolphin donkey "
-    "easel fireplace floor-lamp fridge goblin gorilla kangaroo lion-sitting llama "
+    "stone-wall easel fireplace floor-lamp fridge goblin gorilla kangaroo lion-sitting llama "
     "manual-wheelchair motor- orangutan orc ostrich panda-sitting ram rocking-chair "
     "rug scarecrow scooter shark shopping-cart signboard skeleton spear stone-statue "
     "surfboard table tiger trident unicorn walrus wheelbarrow",
@@ -75,7 +75,7 @@ _METRES = {
     "vehicle street-lamp taxi vertical-traffic-light",
     4.5: "ambulance carousel-horse delivery-truck drakkar elephant fire-engine fountain "
     "giraffe helicopter hut leafless-tree mammoth minibus palm-tree sailboat sauropod "
-    "sailing-ship stone-wall submarine t-rex tractor tram-car treehouse trolleybus watchtower",
+    "sailing-ship submarine t-rex tractor tram-car treehouse trolleybus watchtower",
     6.5: "air-balloon articulated-lorry barn bullet-train bus castle-ruins cave circus- "
     "tent convenience-store deciduous-tree derelict-house double-decker-bus "
     "evergreen-tree flying-saucer high-speed-train hot- house locomotive medieval- "

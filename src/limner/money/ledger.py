@@ -98,6 +98,10 @@ class Money:
             freed=self._freed,
         )
 
+    def change_caps(self, caps: Caps) -> None:
+        """Check later calls against other caps."""
+        self._caps = caps
+
     @property
     def has_session_cap(self) -> bool:
         """Whether a cap holds for every session."""
@@ -259,7 +263,7 @@ class Money:
             _move(tx, reservation.ledger_id, to="sent", now_ms=now_ms)
             if job_id is None:
                 return None
-            tx.insert(
+            tx.run(
                 "job_add",
                 id=job_id,
                 ledger_id=reservation.ledger_id,
@@ -516,7 +520,7 @@ class Money:
             note = "" if day == today else f" The day of the ledger is {day}: the clock went back."
             check_caps(quote_nano, caps=caps, totals=totals, scope=self._scope or "", day_note=note)
         owner = self._store.owner.claim(tx)
-        ledger_id = tx.insert(
+        added = tx.one(
             "ledger_reserve",
             **call,
             quoted_nano=quote_nano,
@@ -530,7 +534,8 @@ class Money:
             scope=self._scope,
             idempotency_key=None if terms is None else terms.key,
         )
-        reservation = Reservation(ledger_id=ledger_id, quote_nano=quote_nano, **call)
+        assert added is not None
+        reservation = Reservation(ledger_id=added["id"], quote_nano=quote_nano, **call)
         if terms is not None:
             terms.admit(tx, reservation)
         return reservation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -18,13 +18,15 @@ MAX_PAGE = 200
 _NEWEST = 2**63 - 1
 _WORD = re.compile(r"\w+")
 _MAX_WORDS = 20
+_MAX_TEXT_CHARS = 20_000
 
 
 class GalleryFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which pictures; an empty text is no filter.
 
     Attributes:
-        words: every word must begin a word of the prompt or of the name of its file.
+        words: every word must begin a word of the prompt, of the name of its file, or of the text
+            that was drawn or read in it.
         provider: the provider that drew it.
         model: the model that drew it, as provider/model.
         session_id: the session that paid for it.
@@ -89,6 +91,21 @@ class Gallery(msgspec.Struct, frozen=True, kw_only=True):
             )
 
         return await self.store.read(read)
+
+    async def find(self, handles: Iterable[str]) -> tuple[GalleryPicture, ...]:
+        """These pictures in this order; those that are not in the gallery are left out."""
+        wanted = [*dict.fromkeys(handles)]
+        rows = await self.store.read(lambda tx: tx.all("gallery_find", handles=json.dumps(wanted)))
+        found = {row["handle"]: _picture(row) for row in rows}
+        return tuple(found[handle] for handle in wanted if handle in found)
+
+    async def keep_text(self, handle: str, rows: Iterable[str]) -> None:
+        """Find a picture by the text that was read in it, or in a form of it."""
+        words = " ".join(rows)[:_MAX_TEXT_CHARS]
+        if words:
+            await self.store.write(
+                lambda tx: tx.run("picture_text_add", handle=handle, words=words)
+            )
 
     async def models(self) -> tuple[tuple[str, int], ...]:
         """The models that drew pictures, with how many."""

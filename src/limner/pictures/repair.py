@@ -103,8 +103,10 @@ class HomeRepairer(msgspec.Struct, frozen=True, kw_only=True):
         """Repair the database, then bring back every picture whose bytes are anywhere in the home.
 
         Raises:
-            StorageError: another process uses the home (``HOME_IN_USE``), or the disk fails.
+            StorageError: another process uses the home (``HOME_IN_USE``), the disk fails, or the
+                database is not a file of the home.
         """
+        self.store.refuse_shared("The repair")
         database = await asyncio.to_thread(repair_database, self.home)
         rows = await self._recorded()
         copies = await asyncio.to_thread(self._generated)

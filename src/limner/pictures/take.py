@@ -231,6 +231,8 @@ class Pictures:
         row = await self._store.read(lambda tx: tx.one("picture_get", handle=handle))
         if row is None:
             raise NotFound(f"no picture {handle!r} is stored here", code="NO_SUCH_PICTURE")
+        if row["deleted_ms"] is not None:
+            raise NotFound(f"the picture {handle!r} was deleted", code="NO_SUCH_PICTURE")
         return picture_from_row(row)
 
     async def family(self, handle: str) -> Lineage | None:

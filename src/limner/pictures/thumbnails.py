@@ -47,7 +47,7 @@ class Thumbnails:
             ImageError: the picture cannot be decoded.
             StorageError: its bytes are missing.
         """
-        file = self._folder / picture.handle[:2] / f"{picture.handle}.webp"
+        file = self._file(picture.handle)
         with suppress(FileNotFoundError):
             return await asyncio.to_thread(file.read_bytes)
         fitted, data = await self._imaging.fit(lambda: self._blobs.read(picture.handle), _REQUEST)
@@ -57,6 +57,14 @@ class Thumbnails:
         with suppress(OSError):
             await asyncio.to_thread(self._keep, file, data)
         return data
+
+    def forget(self, handle: str) -> None:
+        """Delete the small picture of a picture that was deleted."""
+        with suppress(OSError):
+            self._file(handle).unlink()
+
+    def _file(self, handle: str) -> Path:
+        return self._folder / handle[:2] / f"{handle}.webp"
 
     def _keep(self, file: Path, data: bytes) -> None:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

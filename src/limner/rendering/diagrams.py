@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -19,6 +19,7 @@ from limner.rendering.elements import (
     Diagram,
     DiagramEdge,
     DiagramNode,
+    NodeGroup,
     TitledElement,
 )
 from limner.rendering.graph.layout import lay_out
@@ -42,7 +43,46 @@ _PALE = 1.9
 _HEAD = 0.7
 # A small diagram in a large box gets text of at most this size, and gaps of at most this width.
 _MAX_ENLARGED, _MAX_SPREAD, _MAX_TITLE = 1.5, 1.9, 1.5
-_SHAPE_COLOURS = {"box": 0, "diamond": 1, "cylinder": 2, "circle": 4, "round": 2, "note": 5}
+_SHAPE_COLOURS = {
+    "diamond": 1,
+    "cylinder": 2,
+    "circle": 4,
+    "double": 4,
+    "round": 2,
+    "note": 5,
+    "hexagon": 1,
+    "person": 3,
+}
+_ROUND = ("circle", "double")
+# The room that a shape needs beside and above its text, and how much of it is above.
+_ROOM: Mapping[str, tuple[float, float, float]] = {
+    "cylinder": (0.0, 2.4 * _LID, 1.2 * _LID),
+    "note": (0.0, 0.2, 0.0),
+    "hexagon": (1.6, 0.0, 0.0),
+    "parallelogram": (1.4, 0.0, 0.0),
+    "trapezoid": (1.4, 0.0, 0.0),
+    "house": (0.0, 1.1, 1.1),
+    "folder": (0.0, 0.6, 0.5),
+    "component": (0.9, 0.3, 0.0),
+    "person": (0.0, 2.9, 2.9),
+    "text": (-0.8, -0.4, 0.0),
+}
+# The corners of shapes: a share of the width and one of the height, each with a distance from it.
+_CORNERS: Mapping[str, Sequence[tuple[float, float, float, float]]] = {
+    "diamond": ((0.5, 0, 0, 0), (1, 0, 0.5, 0), (0.5, 0, 1, 0), (0, 0, 0.5, 0)),
+    "hexagon": (
+        *((0, 0, 0.5, 0), (0, 0.8, 0, 0), (1, -0.8, 0, 0)),
+        *((1, 0, 0.5, 0), (1, -0.8, 1, 0), (0, 0.8, 1, 0)),
+    ),
+    "parallelogram": ((0, 0.8, 0, 0), (1, 0, 0, 0), (1, -0.8, 1, 0), (0, 0, 1, 0)),
+    "trapezoid": ((0, 0.8, 0, 0), (1, -0.8, 0, 0), (1, 0, 1, 0), (0, 0, 1, 0)),
+    "house": (*((0, 0, 0, 1.1), (0.5, 0, 0, 0), (1, 0, 0, 1.1), (1, 0, 1, 0), (0, 0, 1, 0)),),
+    "folder": (
+        *((0, 0, 0, 0), (0, 2.0, 0, 0), (0, 2.3, 0, 0.5), (1, 0, 0, 0.5)),
+        *((1, 0, 1, 0), (0, 0, 1, 0)),
+    ),
+    "note": (*((0, 0, 0, 0), (1, -_FOLD, 0, 0), (1, 0, 0, _FOLD), (1, 0, 1, 0), (0, 0, 1, 0)),),
+}
 
 
 class SizedNode(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +102,7 @@ class SizedDiagram(msgspec.Struct, frozen=True, kw_only=True):
     edges: list[DiagramEdge]
     edge_labels: list[TextLines | None]
     frame_labels: list[TextLines]
-    frame_colours: list[str | None]
+    frames: list[NodeGroup]
     graph: Graph
 
 
@@ -163,6 +203,7 @@ def _size(diagram: Diagram, font: FontStyle) -> SizedDiagram:
                 end=place[edge.end],
                 label=(label.width + 0.5, label.height + 0.2) if label else (0.0, 0.0),
                 up=edge.arrow in ("triangle", "diamond"),
+                free=edge.free,
             )
             for edge, label in zip(edges, edge_labels, strict=True)
         ],
@@ -173,6 +214,10 @@ def _size(diagram: Diagram, font: FontStyle) -> SizedDiagram:
             )
             for group, label in zip(diagram.groups, frame_labels, strict=True)
         ],
+        ranks=[
+            tuple(place[name] for name in dict.fromkeys(rank) if name in place)
+            for rank in diagram.same_rank
+        ],
         right=diagram.direction in ("right", "left"),
         mirrored=diagram.direction in ("up", "left"),
     )
@@ -181,7 +226,7 @@ def _size(diagram: Diagram, font: FontStyle) -> SizedDiagram:
         edges=edges,
         edge_labels=edge_labels,
         frame_labels=frame_labels,
-        frame_colours=[group.color for group in diagram.groups],
+        frames=diagram.groups,
         graph=graph,
     )
 
@@ -225,25 +270,28 @@ def _joined_loops(edges: Sequence[DiagramEdge]) -> list[DiagramEdge]:
 
 
 def _power(node: DiagramNode) -> float:
-    return {"diamond": 1.0, "circle": 2.0}.get(node.shape, math.inf)
+    return {"diamond": 1.0, "circle": 2.0, "double": 2.0}.get(node.shape, math.inf)
 
 
 def _size_node(node: DiagramNode, font: FontStyle) -> SizedNode:
     text = node.id if node.label is None else node.label
-    limit = _DIAMOND_WIDTH if node.shape in ("diamond", "circle") else _LABEL_WIDTH
+    limit = _DIAMOND_WIDTH if node.shape in ("diamond", *_ROUND) else _LABEL_WIDTH
     # A long text gets wider lines, so that its box keeps a good shape.
     limit = max(limit, math.sqrt(len(text)) * 1.3)
     label = wrap(text, 1.0, limit, font, bold=bool(node.rows))
     rows = tuple(wrap(row, 0.9, _ROW_WIDTH, font) for row in node.rows)
     wide = max([label.width, *(row.width for row in rows)])
     high = label.height
-    if node.shape == "circle":
-        wide = high = math.hypot(wide, high) + 0.7 if text else 1.0
+    if node.shape == "bar":
+        wide, high = max(wide, 5.0), 0.45
+    elif node.shape in _ROUND:
+        more = 0.7 if node.shape == "circle" else 1.2
+        wide = high = math.hypot(wide, high) + more if text else 1.0
     elif node.shape == "diamond":
         wide, high = max(wide * 1.75, 2.5) + 1.6, high * 2.1 + 1.2
     else:
-        wide, high = max(wide + 2 * _PAD_X, 3.6), high + 2 * _PAD_Y
-        high += {"cylinder": 2.4 * _LID, "note": 0.2}.get(node.shape, 0.0)
+        more = _ROOM.get(node.shape, (0.0, 0.0, 0.0))
+        wide, high = max(wide + 2 * _PAD_X, 3.6) + more[0], high + 2 * _PAD_Y + more[1]
     if rows:
         high += sum(row.height for row in rows) + _PAD_Y
     return SizedNode(node=node, label=label, rows=rows, width=wide, height=high)
@@ -268,21 +316,25 @@ class _Painter:
 
     def paint(self) -> None:
         """Frames first, then lines, then boxes and words."""
-        for box, colour in zip(self.layout.frames, self.sized.frame_colours, strict=True):
+        for box, frame in zip(self.layout.frames, self.sized.frames, strict=True):
             if box is not None:
-                self._frame(box, colour)
+                self._frame(box, frame)
         for place, edge in enumerate(self.sized.edges):
             self._edge(edge, self.layout.edges[place])
         for head in self.heads:
             self._head(*head)
         for place, sized in enumerate(self.sized.nodes):
             self._node(sized, self._rect(self.layout.nodes[place]), self._colour(place))
-        for label, at in zip(self.sized.edge_labels, self.layout.labels, strict=True):
-            if label is not None and at is not None:
+        for label, at, edge in zip(
+            self.sized.edge_labels, self.layout.labels, self.sized.edges, strict=True
+        ):
+            if label is not None and at is not None and not edge.hidden:
                 self._edge_label(label, self._at(at))
-        for label, box in zip(self.sized.frame_labels, self.layout.frames, strict=True):
+        for label, box, frame in zip(
+            self.sized.frame_labels, self.layout.frames, self.sized.frames, strict=True
+        ):
             if box is not None:
-                self._frame_label(label, box)
+                self._frame_label(label, box, self._ground(frame))
 
     def _at(self, point: Point) -> Point:
         return self.origin[0] + point[0] * self.scale, self.origin[1] + point[1] * self.scale
@@ -304,17 +356,30 @@ class _Painter:
         groups = [
             number for number, group in enumerate(self.sized.graph.groups) if place in group.nodes
         ]
-        return series[(groups[-1] if groups else _SHAPE_COLOURS[node.shape]) % len(series)]
+        return series[(groups[-1] if groups else _SHAPE_COLOURS.get(node.shape, 0)) % len(series)]
 
-    def _frame(self, box: Rect, colour: str | None) -> None:
+    def _frame(self, box: Rect, frame: NodeGroup) -> None:
         theme = self.brush.style.theme
-        fill, edge = self.ground, mix(theme.line, theme.muted, 0.25)
-        if colour:
-            own = parse_colour(colour)
-            fill, edge = mix(theme.background, own, 0.2), mix(own, theme.muted, 0.25)
-        self.brush.panel(self._rect(box), fill, radius=self.scale * 0.7, stroke=edge)
+        edge = mix(theme.line, theme.muted, 0.6 if frame.dashed else 0.25)
+        if frame.color:
+            edge = mix(parse_colour(frame.color), theme.muted, 0.25)
+        more = {"stroke": edge, "stroke_width": number(self.stroke), **self._dash(frame.dashed)}
+        self.brush.canvas.rect(
+            *self._rect(box), self._ground(frame), rx=number(self.scale * 0.7), **more
+        )
 
-    def _frame_label(self, label: TextLines, box: Rect) -> None:
+    def _ground(self, frame: NodeGroup) -> str:
+        """The ground of a frame: pale, so that boxes stand out on it."""
+        if not frame.color:
+            return self.ground
+        own, background = parse_colour(frame.color), self.brush.style.theme.background
+        return own if contrast(own, background) < _PALE else mix(background, own, 0.2)
+
+    def _dash(self, dashed: bool) -> dict[str, str]:
+        length = self.scale * 0.35
+        return {"stroke_dasharray": f"{length:.1f} {length * 1.2:.1f}"} if dashed else {}
+
+    def _frame_label(self, label: TextLines, box: Rect, ground: str) -> None:
         """The label of a frame, in a corner that no line passes if there is one."""
         graph, room = self.sized.graph, label.height + 0.6
         top = box.bottom - room if graph.mirrored and not graph.right else box.y
@@ -333,21 +398,25 @@ class _Painter:
         ]
         rect = self._rect(Rect((free or lefts)[0], top + 0.4, label.width, label.height))
         if not free:
-            self.brush.panel(rect.inset(-self.scale * 0.2, 0), self.ground)
+            self.brush.panel(rect.inset(-self.scale * 0.2, 0), ground)
         self.brush.lines(rect, self._text(label), bold=True, color=self.brush.style.theme.muted)
 
     def _edge_label(self, label: TextLines, middle: Point) -> None:
         """A label on its own line: the line is interrupted."""
         text = self._text(label)
         box = Rect(middle[0] - text.width / 2, middle[1] - text.height / 2, text.width, text.height)
-        framed = any(_holds(self._rect(frame), middle) for frame in self.layout.frames if frame)
-        ground = self.ground if framed else self.brush.style.theme.background
+        around = [
+            (place.width, self._ground(frame))
+            for place, frame in zip(self.layout.frames, self.sized.frames, strict=True)
+            if place and _holds(self._rect(place), middle)
+        ]
+        ground = min(around)[1] if around else self.brush.style.theme.background
         self.brush.panel(box.inset(-self.scale * 0.2, 0), ground, radius=self.scale * 0.25)
         self.brush.lines(box, text, align="center")
 
     def _edge(self, edge: DiagramEdge, points: Sequence[Point]) -> None:
         places = [self._at(point) for point in points]
-        if not places:
+        if not places or edge.hidden:
             return
         hollow = edge.arrow in ("triangle", "diamond")
         head = self.scale * (_HEAD * 1.25 if hollow else _HEAD)
@@ -361,8 +430,7 @@ class _Painter:
         data = "M" + _pair(places[0])
         for one, two, end in zip(places[1::3], places[2::3], places[3::3], strict=True):
             data += f"C{_pair(one)} {_pair(two)} {_pair(end)}"
-        dash = self.scale * 0.35
-        more = {"stroke_dasharray": f"{dash:.1f} {dash * 1.2:.1f}"} if edge.dashed else {}
+        more = self._dash(edge.dashed)
         self.brush.canvas.line(data, self._line_colour(edge), self.stroke, **more)
 
     def _line_colour(self, edge: DiagramEdge) -> str:
@@ -396,22 +464,24 @@ class _Painter:
         pale = contrast(colour, theme.background) < _PALE
         fill = colour if sized.node.color else mix(theme.background, colour, 0.8 if pale else 0.16)
         edge = mix(colour, theme.ink, 0.4 if pale else 0.12)
-        if sized.node.shape == "circle" and not any(sized.label.lines):
+        if sized.node.shape in ("circle", "bar") and not any(sized.label.lines):
             fill = edge
+        elif sized.node.shape in ("text", "person"):
+            fill = theme.background
         ink = readable_on(fill, dark=theme.ink, light=theme.background)
         label = self._text(sized.label)
         if sized.rows and sized.node.color:
             # The colour of a table is that of its head.
             body = mix(theme.background, colour, 0.1)
-            self._shape(sized.node.shape, box, body, edge)
+            self._shape(sized.node, box, body, edge)
             high = label.height + 1.5 * _PAD_Y * self.scale
             self.brush.panel(Rect(box.x, box.y, box.width, high), fill, radius=self.scale * 0.3)
         else:
             body = fill
-            self._shape(sized.node.shape, box, fill, edge)
+            self._shape(sized.node, box, fill, edge)
         if not sized.rows:
-            lid = _LID * self.scale * 1.2 if sized.node.shape == "cylinder" else 0.0
-            self.brush.lines(box.below(lid), label, align="center", color=ink, centred=True)
+            above = _ROOM.get(sized.node.shape, (0.0, 0.0, 0.0))[2] * self.scale
+            self.brush.lines(box.below(above), label, align="center", color=ink, centred=True)
             return
         head = Rect(box.x, box.y + _PAD_Y * self.scale, box.width, label.height)
         self.brush.lines(head, label, align="center", color=ink, bold=True)
@@ -427,47 +497,55 @@ class _Painter:
             self.brush.lines(inner, lines, color=below)
             y += lines.height
 
-    def _shape(self, shape: str, box: Rect, fill: str, edge: str) -> None:
-        canvas, scale = self.brush.canvas, self.scale
+    def _shape(self, node: DiagramNode, box: Rect, fill: str, edge: str) -> None:
+        canvas, scale, shape = self.brush.canvas, self.scale, node.shape
         more = {"stroke": edge, "stroke_width": number(self.stroke), "stroke_linejoin": "round"}
-        x, y = box.middle
-        if shape == "diamond":
-            canvas.path(
-                closed([(x, box.y), (box.right, y), (x, box.bottom), (box.x, y)]), fill, **more
-            )
-        elif shape == "circle":
-            canvas.ellipse(x, y, box.width / 2, box.height / 2, fill, **more)
+        more |= self._dash(node.dashed)
+        if shape in _CORNERS:
+            corners = [
+                (box.x + box.width * x + dx * scale, box.y + box.height * y + dy * scale)
+                for x, dx, y, dy in _CORNERS[shape]
+            ]
+            canvas.path(closed(corners), fill, **more)
+            if shape == "note":
+                tip, foot = corners[1:3]
+                canvas.path(closed([tip, (tip[0], foot[1]), foot]), edge, **more)
+        elif shape in _ROUND:
+            for less in (0.0, scale * 0.25) if shape == "double" else (0.0,):
+                across, down = box.width / 2 - less, box.height / 2 - less
+                inner = "none" if node.label else edge
+                canvas.ellipse(*box.middle, across, down, inner if less else fill, **more)
         elif shape == "cylinder":
             lid = _LID * scale
             arc = f"A{number(box.width / 2)} {number(lid)} 0 0"
             left, right, top = number(box.x), number(box.right), number(box.y + lid)
             side, low = number(box.height - 2 * lid), number(box.bottom - lid)
-            canvas.path(
-                f"M{left} {top}{arc} 1 {right} {top}v{side}{arc} 1 {left} {low}Z",
-                fill,
-                **more,
-            )
+            body = f"M{left} {top}{arc} 1 {right} {top}v{side}{arc} 1 {left} {low}Z"
+            canvas.path(body, fill, **more)
             canvas.line(f"M{left} {top}{arc} 0 {right} {top}", edge, self.stroke)
-        elif shape == "note":
-            fold = _FOLD * scale
-            corner = (box.right - fold, box.y + fold)
-            canvas.path(
-                closed(
-                    [
-                        (box.x, box.y),
-                        (corner[0], box.y),
-                        (box.right, corner[1]),
-                        (box.right, box.bottom),
-                        (box.x, box.bottom),
-                    ]
-                ),
-                fill,
-                **more,
-            )
-            canvas.path(closed([(corner[0], box.y), corner, (box.right, corner[1])]), edge, **more)
-        else:
+        elif shape == "person":
+            draw_person(self.brush, Rect(box.x, box.y, box.width, scale * 2.7), edge)
+        elif shape != "text":
             radius = box.height / 2 if shape == "round" else scale * 0.4
             canvas.rect(*box, fill, rx=number(min(radius, scale * 1.6)), **more)
+            if shape == "component":
+                for down in (0.45, 1.15):
+                    lug = (box.x - scale * 0.4, box.y + down * scale, scale * 0.8, scale * 0.4)
+                    canvas.rect(*lug, fill, **more)
+
+
+def draw_person(brush: Brush, box: Rect, colour: str) -> None:
+    """A figure of a person, as high as a box and in the middle of it."""
+    unit, (x, _) = box.height / 10, box.middle
+    head = {"stroke": colour, "stroke_width": number(unit * 0.7)}
+    brush.canvas.ellipse(x, box.y + unit * 1.8, unit * 1.6, unit * 1.6, "none", **head)
+    body = (
+        f"M{number(x)} {number(box.y + unit * 3.4)}v{number(unit * 3.2)}"
+        f"l{number(-unit * 2)} {number(unit * 3)}m{number(unit * 2)} {number(-unit * 3)}"
+        f"l{number(unit * 2)} {number(unit * 3)}"
+        f"M{number(x - unit * 2.4)} {number(box.y + unit * 4.6)}h{number(unit * 4.8)}"
+    )
+    brush.canvas.line(body, colour, unit * 0.7)
 
 
 def _holds(box: Rect, point: Point) -> bool:

@@ -17,6 +17,7 @@ from limner.rendering.colours import THEMES, contrast, parse_colour, readable_on
 from limner.rendering.document_reader import TYPES, understand
 from limner.rendering.elements import (
     Chart,
+    CommitGraph,
     Container,
     Diagram,
     Document,
@@ -123,7 +124,7 @@ def _own_size(page: Page, style: Style) -> tuple[int, int]:
     # A diagram is as large as it needs to be; a large one has smaller text.
     bases, limit = (
         ((26.0, 21.0, 17.0, 14.0), MAX_EDGE)
-        if isinstance(only, Diagram | SequenceDiagram)
+        if isinstance(only, Diagram | SequenceDiagram | CommitGraph)
         else ((26.0,), DEFAULT_EDGE)
     )
     wide = high = 0.0

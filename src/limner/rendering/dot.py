@@ -21,10 +21,15 @@ _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _MARKS = ("->", "--", "{", "}", "[", "]", ";", ",", "=", ":", "+")
 _SHAPES: Mapping[str, Any] = {
     **dict.fromkeys(("ellipse", "oval", "egg", "Mrecord"), "round"),
-    **dict.fromkeys(("circle", "doublecircle", "point", "Mcircle"), "circle"),
+    **dict.fromkeys(("circle", "point", "Mcircle"), "circle"),
+    "doublecircle": "double",
     **dict.fromkeys(("diamond", "Mdiamond"), "diamond"),
-    "cylinder": "cylinder",
-    "note": "note",
+    **dict.fromkeys(("hexagon", "septagon", "octagon"), "hexagon"),
+    **dict.fromkeys(("trapezium", "invtrapezium"), "trapezoid"),
+    **dict.fromkeys(("house", "invhouse", "triangle", "pentagon"), "house"),
+    **dict.fromkeys(("folder", "tab"), "folder"),
+    **dict.fromkeys(("plaintext", "plain", "none", "underline"), "text"),
+    **{shape: shape for shape in ("cylinder", "note", "parallelogram", "component")},
 }
 _HEADS: Mapping[str, Any] = {
     **dict.fromkeys(("none", "tee", "crow"), "none"),
@@ -34,9 +39,9 @@ _HEADS: Mapping[str, Any] = {
 _DIRECTIONS: Mapping[str, Any] = {"LR": "right", "RL": "left", "TB": "down", "BT": "up"}
 # Attributes that would change what a graph says or how it is arranged. Fonts and widths of lines
 # are not among them.
-_REPORTED = frozenset(
-    ("headlabel", "taillabel", "xlabel", "image", "layout", "lhead", "ltail", "ordering")
-) | frozenset(("peripheries", "pos", "URL", "href"))
+_REPORTED = frozenset(("xlabel", "image", "layout", "lhead", "ltail", "ordering")) | frozenset(
+    ("peripheries", "pos", "URL", "href")
+)
 _BRACKET = re.compile("[<>]")
 _HTML_BREAK = re.compile(r"<(?:br\b[^<>]*|/tr\s*)>", re.IGNORECASE)
 _HTML_CELL = re.compile(r"</td\s*>", re.IGNORECASE)
@@ -143,6 +148,7 @@ class _Parser:
         self.nodes: dict[str, dict[str, str]] = {}
         self.edges: list[tuple[str, str, dict[str, str]]] = []
         self.groups: list[tuple[dict[str, str], dict[str, None]]] = []
+        self.ranks: list[dict[str, None]] = []
         self.graph: dict[str, str] = {}
         self.ignored: dict[str, None] = {}
 
@@ -265,8 +271,10 @@ class _Parser:
             found = self._statements(inner, graph, depth + 1)
             if name.startswith("cluster") and found:
                 self.groups.append(({"label": ""} | graph, found))
-            elif "rank" in graph:
-                self.ignored["rank"] = None
+            if (rank := graph.get("rank")) is not None:
+                self.ranks.append(found)
+                if rank != "same":
+                    self.ignored[f"rank={rank}"] = None
             return found
         name = self._name(_EXAMPLE)
         while self._skip(":"):
@@ -294,9 +302,8 @@ class _Parser:
 
     def _notice(self, key: str, value: str) -> None:
         """Note an attribute that has an effect in Graphviz and none here."""
-        hides = key == "style" and "invis" in value
-        if key in _REPORTED or hides or (key, value.lower()) == ("constraint", "false"):
-            self.ignored["style=invis" if hides else key] = None
+        if key in _REPORTED:
+            self.ignored[key] = None
 
     def _diagram(self) -> Diagram:
         return check_element(
@@ -307,10 +314,12 @@ class _Parser:
                     NodeGroup(
                         label=_text(graph["label"]),
                         nodes=list(names),
-                        color=known_colour(graph.get("fillcolor", graph.get("bgcolor", "none"))),
+                        color=_frame_colour(graph),
+                        dashed=_is_dashed(graph),
                     )
                     for graph, names in self.groups
                 ],
+                same_rank=[list(names) for names in self.ranks],
                 direction=_DIRECTIONS.get(self.graph.get("rankdir", "TB").upper(), "down"),
                 title=_text(self.graph.get("label", "")),
             )
@@ -337,7 +346,15 @@ class _Parser:
             rows = [row for part in parts[1:] for row in part.split("\n")]
             return DiagramNode(id=name, label=parts[0], rows=rows, color=colour)
         text = "" if shape == "point" else _text(label)
-        return DiagramNode(id=name, label=text, shape=_SHAPES.get(shape, "box"), color=colour)
+        if "invis" in values.get("style", ""):
+            shape, text = "none", ""
+        return DiagramNode(
+            id=name,
+            label=text,
+            shape=_SHAPES.get(shape, "box"),
+            color=colour,
+            dashed=_is_dashed(values),
+        )
 
     def _edge(self, start: str, end: str, values: dict[str, str]) -> DiagramEdge:
         way = values.get("dir", "forward" if self.arrow == "->" else "none")
@@ -346,14 +363,31 @@ class _Parser:
         if way == "back":
             start, end = end, start
             head = _HEADS.get(values.get("arrowtail", "normal"), "end")
+        middle = values.get("label", values.get("xlabel", ""))
+        outer = [values.get("taillabel", ""), values.get("headlabel", "")]
+        parts = [_text(text) for text in (outer[0], middle, outer[1])]
         return DiagramEdge(
             start=start,
             end=end,
-            label=_text(values.get("label", values.get("xlabel", ""))),
+            label=" ".join(part for part in parts if part),
             color=colour,
-            dashed=any(word in values.get("style", "") for word in ("dashed", "dotted")),
+            dashed=_is_dashed(values),
+            free=values.get("constraint", "").lower() == "false",
+            hidden="invis" in values.get("style", ""),
             arrow="both" if way == "both" else ("none" if way == "none" else head),
         )
+
+
+def _is_dashed(values: Mapping[str, str]) -> bool:
+    return any(word in values.get("style", "") for word in ("dashed", "dotted"))
+
+
+def _frame_colour(values: Mapping[str, str]) -> str | None:
+    """The ground of a cluster: its own, or a pale one if only its border has a colour."""
+    keys = ["fillcolor", "bgcolor", *(["color"] if "filled" in values.get("style", "") else [])]
+    ground = next((found for key in keys if (found := known_colour(values.get(key, "")))), None)
+    border = known_colour(values.get("pencolor", values.get("color", "")))
+    return ground or (mix("#ffffff", border, 0.12) if border else None)
 
 
 def _text(text: str) -> str:

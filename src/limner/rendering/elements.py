@@ -30,6 +30,9 @@ MAX_TEXT_CHARS = 4_000
 Words = Annotated[str, Meta(max_length=MAX_TEXT_CHARS)]
 Colour = Annotated[str, Meta(max_length=40)]
 Values = Annotated[list[Number | None], Meta(max_length=MAX_POINTS)]
+Points = Annotated[
+    list[Annotated[list[Number], Meta(min_length=2, max_length=3)]], Meta(max_length=MAX_POINTS)
+]
 Labels = Annotated[list[Words | Number], Meta(max_length=MAX_POINTS)]
 
 
@@ -161,13 +164,17 @@ class QrCode(DocumentElement, frozen=True, kw_only=True, tag="qr"):
 
 
 class ChartSeries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One row of values of a chart; ``points`` are pairs of a scatter plot."""
+    """One row of values of a chart; with ``line`` it is a line over the bars.
+
+    ``points`` are those of a scatter plot: x, y, and a size if they have one.
+    """
 
     name: Words = ""
     values: Values = []
-    points: Annotated[list[tuple[Number, Number]], Meta(max_length=MAX_POINTS)] = []
+    points: Points = []
     color: Colour | None = None
     dashed: bool = False
+    line: bool = False
 
 
 class Chart(TitledElement, frozen=True, kw_only=True):
@@ -209,9 +216,15 @@ class PieChart(Chart, frozen=True, kw_only=True, tag="pie"):
 
 
 class ScatterPlot(Chart, frozen=True, kw_only=True, tag="scatter"):
-    """Points by two numbers."""
+    """Points by two numbers, or three: the last is their size. ``labels`` are their names.
 
-    points: Annotated[list[tuple[Number, Number]], Meta(max_length=MAX_POINTS)] = []
+    ``quadrants`` are texts for the upper right, upper left, lower left and lower right quarter.
+    """
+
+    points: Points = []
+    x_min: Number | None = None
+    x_max: Number | None = None
+    quadrants: Annotated[list[Words], Meta(max_length=4)] = []
 
 
 class DataTable(TitledElement, frozen=True, kw_only=True, tag="table"):
@@ -222,13 +235,34 @@ class DataTable(TitledElement, frozen=True, kw_only=True, tag="table"):
     column_align: Annotated[list[Align], Meta(max_length=40)] = []
 
 
+NodeShape = Literal[
+    "box",
+    "round",
+    "diamond",
+    "circle",
+    "double",
+    "cylinder",
+    "note",
+    "hexagon",
+    "parallelogram",
+    "trapezoid",
+    "house",
+    "folder",
+    "component",
+    "person",
+    "bar",
+    "text",
+]
+
+
 class DiagramNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A box of a diagram. Without a label it shows its id; ``rows`` are lines below the label."""
 
     id: Words
     label: Words | None = None
-    shape: Literal["box", "round", "diamond", "circle", "cylinder", "note"] = "box"
+    shape: NodeShape = "box"
     color: Colour | None = None
+    dashed: bool = False
     rows: Annotated[list[Words], Meta(max_length=60)] = []
 
 
@@ -239,13 +273,18 @@ class DiagramEdge(
     forbid_unknown_fields=True,
     rename={"start": "from", "end": "to"},
 ):
-    """A line of a diagram from one node to another."""
+    """A line of a diagram from one node to another.
+
+    A ``free`` line does not decide which node is above the other; a ``hidden`` one only does that.
+    """
 
     start: Words
     end: Words
     label: Words = ""
     color: Colour | None = None
     dashed: bool = False
+    free: bool = False
+    hidden: bool = False
     arrow: Literal["end", "both", "none", "triangle", "diamond"] = "end"
 
 
@@ -254,6 +293,7 @@ class NodeGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     label: Words
     color: Colour | None = None
+    dashed: bool = False
     nodes: Annotated[list[Words], Meta(max_length=MAX_NODES)]
 
 
@@ -261,11 +301,17 @@ EdgeText = Annotated[list[Words], Meta(min_length=2, max_length=3)]
 
 
 class Diagram(TitledElement, frozen=True, kw_only=True):
-    """Boxes and arrows, placed by the layout. Nodes that only edges name are made."""
+    """Boxes and arrows, placed by the layout. Nodes that only edges name are made.
+
+    The nodes of each list in ``same_rank`` stand side by side.
+    """
 
     nodes: Annotated[list[Words | DiagramNode], Meta(max_length=MAX_NODES)] = []
     edges: Annotated[list[EdgeText | DiagramEdge], Meta(max_length=4 * MAX_NODES)] = []
     groups: Annotated[list[NodeGroup], Meta(max_length=40)] = []
+    same_rank: Annotated[
+        list[Annotated[list[Words], Meta(max_length=40)]], Meta(max_length=60)
+    ] = []
     direction: Literal["down", "right", "up", "left"] = "down"
 
 
@@ -299,11 +345,49 @@ class SequenceFrame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class SequenceDiagram(TitledElement, frozen=True, kw_only=True, tag="sequence"):
-    """Messages between actors, from top to bottom."""
+    """Messages between actors, from top to bottom; the actors in ``people`` are drawn as people."""
 
     actors: Annotated[list[Words], Meta(max_length=24)] = []
+    people: Annotated[list[Words], Meta(max_length=24)] = []
     messages: Annotated[list[EdgeText | SequenceMessage], Meta(max_length=200)]
     frames: Annotated[list[SequenceFrame], Meta(max_length=60)] = []
+
+
+class GanttTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A task from ``start`` to ``end``, or for some ``days``: dates as 2026-03-02, or numbers."""
+
+    name: Words
+    start: Words | Number
+    end: Words | Number | None = None
+    days: Number | None = None
+    section: Words = ""
+    state: Literal["", "done", "active", "critical"] = ""
+    milestone: bool = False
+    color: Colour | None = None
+
+
+class GanttChart(TitledElement, frozen=True, kw_only=True, tag="gantt"):
+    """Tasks as bars on an axis of time."""
+
+    tasks: Annotated[list[GanttTask], Meta(min_length=1, max_length=80)]
+
+
+class Commit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A commit of a branch. Without ``parents`` it follows the last one of its branch."""
+
+    id: Words
+    label: Words | None = None
+    branch: Words = "main"
+    parents: Annotated[list[Words], Meta(max_length=8)] = []
+    tag: Words = ""
+    kind: Literal["normal", "highlight", "reverse"] = "normal"
+
+
+class CommitGraph(TitledElement, frozen=True, kw_only=True, tag="gitgraph"):
+    """The commits of a repository in their order, with a lane for each branch."""
+
+    branches: Annotated[list[Words], Meta(max_length=24)] = []
+    commits: Annotated[list[Commit], Meta(min_length=1, max_length=120)]
 
 
 class Timeline(TitledElement, frozen=True, kw_only=True):
@@ -373,6 +457,8 @@ AnyElement = (
     | DataTable
     | Diagram
     | SequenceDiagram
+    | CommitGraph
+    | GanttChart
     | Timeline
     | ColumnBox
     | RowBox

@@ -33,11 +33,12 @@ one ("moon", "coffee"), and asset_search shows them. It takes width and height i
 rotate (degrees), flip (horizontal or vertical), color (paints it in shades of one colour), \
 shadow="true", opacity, transform and filter.
 <scene name="beach sunset"/> draws a background over the whole drawing, or in x, y, width and \
-height. Places: beach, sea, harbour, lake, cliff, mountains, forest, bamboo forest, jungle, \
-meadow, garden, park, farm, wheat field, village, graveyard, savanna, city, street, desert, snow, \
-space, moon, sky, underwater, room, bedroom, living room, bathroom, kitchen, library, office, \
-classroom, cafe, stage. Hours: day, dawn, sunset, dusk, night. Weather: rain, storm, snowfall, \
-fog, clouds, aurora, spring, summer, autumn."""
+height. Places: beach, sea, harbour, lake, river, waterfall, cliff, hill, hills, valley, canyon, \
+mountains, mountain top, cave, forest, bamboo forest, jungle, swamp, meadow, path, garden, park, \
+farm, wheat field, village, market, graveyard, savanna, city, street, desert, snow, ice, mars, \
+space, moon, sky, clouds, underwater, room, bedroom, living room, bathroom, kitchen, library, \
+office, classroom, cafe, stage. Hours: day, dawn, sunset, dusk, night. Weather: rain, storm, \
+snowfall, fog, clouds, aurora, spring, summer, autumn."""
 
 
 def help_text(topic: str) -> str:
@@ -51,6 +52,8 @@ def help_text(topic: str) -> str:
     if topic == "diagrams":
         parts.append(f"A node: {_fields(elements.DiagramNode)}.")
         parts.append(f"An edge: {_fields(elements.DiagramEdge)}; or a list: from, to, label.")
+        parts.append(f"A task: {_fields(elements.GanttTask)}; or a list: name, start, end.")
+        parts.append(f"A commit: {_fields(elements.Commit)}.")
         parts.append(f"A message: {_fields(elements.SequenceMessage)}; or a list: from, to, text.")
     others = [spec.help for spec in FORMATS.values() if spec.topic == topic]
     return "\n".join([*parts, *others, f"Example: {_EXAMPLES[topic]}"])
@@ -74,6 +77,7 @@ def _topic(kind: type[DocumentElement]) -> str:
     if issubclass(kind, Chart | elements.DataTable):
         return "charts"
     drawn = (elements.Diagram, elements.SequenceDiagram, elements.Timeline, elements.StepList)
+    drawn += (elements.CommitGraph, elements.GanttChart)
     return "diagrams" if issubclass(kind, drawn) else "pages"
 
 

@@ -9,6 +9,7 @@ import msgspec
 from limner.rendering.brush import SHARES, Brush, Rect
 from limner.rendering.charts import draw_chart
 from limner.rendering.colours import parse_colour, readable_on
+from limner.rendering.commit_graphs import draw_commits, measure_commits
 from limner.rendering.diagrams import draw_diagram, measure_diagram
 from limner.rendering.elements import (
     Align,
@@ -19,10 +20,12 @@ from limner.rendering.elements import (
     Card,
     Chart,
     ColumnBox,
+    CommitGraph,
     Container,
     DataTable,
     Diagram,
     DocumentElement,
+    GanttChart,
     LineChart,
     Page,
     PieChart,
@@ -33,6 +36,7 @@ from limner.rendering.elements import (
     TextBlock,
     Timeline,
 )
+from limner.rendering.gantt import draw_gantt, measure_gantt
 from limner.rendering.sequences import draw_sequence, measure_sequence
 from limner.rendering.tables import draw_table, measure_table
 from limner.rendering.timelines import draw_timeline, measure_timeline
@@ -306,6 +310,8 @@ _ALL: Mapping[type[DocumentElement], Drawing] = {
     DataTable: Drawing(measure_table, draw_table),
     Diagram: Drawing(measure_diagram, draw_diagram, flexible=True),
     SequenceDiagram: Drawing(measure_sequence, draw_sequence, flexible=True),
+    CommitGraph: Drawing(measure_commits, draw_commits, flexible=True),
+    GanttChart: Drawing(measure_gantt, draw_gantt, flexible=True),
     Timeline: Drawing(measure_timeline, draw_timeline, flexible=True),
     ColumnBox: Drawing(_measure_column, _draw_column),
     Card: Drawing(_measure_column, _draw_column),

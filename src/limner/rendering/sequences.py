@@ -11,7 +11,7 @@ from limner.errors import InputInvalid
 from limner.rendering.brush import Brush, Rect
 from limner.rendering.canvas import closed, mix, number
 from limner.rendering.colours import parse_colour, readable_on
-from limner.rendering.diagrams import draw_title, title_height
+from limner.rendering.diagrams import draw_person, draw_title, title_height
 from limner.rendering.elements import SequenceDiagram, SequenceFrame, SequenceMessage
 from limner.rendering.text import TextLines
 
@@ -19,6 +19,7 @@ from limner.rendering.text import TextLines
 _ACTOR_WIDTH, _TEXT_WIDTH, _NOTE_WIDTH = 9.0, 15.0, 14.0
 _PAD, _GAP, _LOOP = 0.8, 2.2, 1.6
 _ROW_GAP, _HEAD = 1.1, 0.7
+_PERSON = 2.4
 _FRAME_HEAD, _FRAME_FOOT = 1.7, 0.8
 _MAX_ENLARGED, _MAX_SPREAD = 1.4, 1.7
 
@@ -47,6 +48,7 @@ class SequencePlan(msgspec.Struct, frozen=True, kw_only=True):
     """Where the columns and rows go, in pixels from the upper left corner."""
 
     actors: tuple[TextLines, ...]
+    people: tuple[bool, ...]
     columns: tuple[float, ...]
     rows: tuple[SequenceRow, ...]
     head: float
@@ -90,7 +92,8 @@ def draw_sequence(sequence: SequenceDiagram, brush: Brush, box: Rect) -> None:
             stroke_dasharray=f"{base * 0.3:.1f} {base * 0.3:.1f}",
         )
     for place, (text, x) in enumerate(zip(plan.actors, columns, strict=True)):
-        _draw_actor(brush, text, Rect(x, corner.y, 0, plan.head), place)
+        at = Rect(x, corner.y, 0, plan.head)
+        _draw_actor(brush, text, at, place, person=plan.people[place])
     for row, top in zip(plan.rows, tops, strict=False):
         more = (down - 1) * row.room
         _draw_row(brush, row, columns, top + row.above + more / 2)
@@ -165,9 +168,13 @@ def _plan(sequence: SequenceDiagram, brush: Brush) -> SequencePlan:
     columns = [margins[0]]
     for gap in gaps:
         columns.append(columns[-1] + gap)
+    people = tuple(name in sequence.people for name in place)
     head = max(actor.height for actor in actors) + base * _PAD * 1.5
+    if any(people):
+        head = max(head, max(actor.height for actor in actors) + base * (_PERSON + 0.5))
     return SequencePlan(
         actors=actors,
+        people=people,
         columns=tuple(columns),
         rows=tuple(rows),
         head=head,
@@ -247,11 +254,19 @@ def _gaps(
     return gaps, (left, right)
 
 
-def _draw_actor(brush: Brush, text: TextLines, at: Rect, place: int) -> None:
+def _draw_actor(brush: Brush, text: TextLines, at: Rect, place: int, *, person: bool) -> None:
     theme, base = brush.style.theme, brush.style.base
     wide = text.width + 2 * base * _PAD
-    box = Rect(at.x - wide / 2, at.y, wide, at.height)
+    # The boxes beside a person have the height of their words, and stand on the same line.
+    high = at.height if person else min(at.height, text.height + base * _PAD * 1.5)
+    box = Rect(at.x - wide / 2, at.bottom - high, wide, high)
     colour = theme.series[place % len(theme.series)]
+    if person:
+        edge = mix(colour, theme.ink, 0.12)
+        draw_person(brush, box._replace(height=base * _PERSON), edge)
+        below = box.below(base * _PERSON)
+        brush.lines(below, text, align="center", bold=True, centred=True)
+        return
     fill = mix(theme.background, colour, 0.16)
     brush.panel(box, fill, radius=base * 0.4, stroke=mix(colour, theme.ink, 0.12))
     ink = readable_on(fill, dark=theme.ink, light=theme.background)

@@ -16,6 +16,7 @@ from limner.rendering.text import TextLines
 _PAD, _GAP, _STEM, _DOT = 0.7, 0.8, 1.3, 0.38
 _MAX_CARD, _MAX_ENLARGED = 14.0, 1.5
 _MANY = 8
+_LEAST_BAND = 3.6
 _SHRINK, _LEAST = 0.93, 0.25
 
 
@@ -32,22 +33,25 @@ Placement = tuple[float, list[EventCard]]
 
 
 def measure_timeline(timeline: Timeline, brush: Brush, max_width: float) -> tuple[float, float]:
-    """The least room of a timeline: a band for few events, a column for many."""
-    title = title_height(timeline, brush, max_width)
-    if len(timeline.events) <= _MANY:
-        return max_width, title + brush.style.base * 12
-    return max_width, title + _down(timeline, brush, Rect(0, 0, max_width, 1))[0]
+    """The least room of a timeline: a band for few events, a column for many or in little room."""
+    title, base = title_height(timeline, brush, max_width), brush.style.base
+    is_wide = max_width >= base * _LEAST_BAND * len(timeline.events)
+    if len(timeline.events) <= _MANY and is_wide:
+        return max_width, title + base * 12
+    way = _down if _fits(timeline, brush, _half_width(brush, max_width)) else _beside
+    return max_width, title + way(timeline, brush, Rect(0, 0, max_width, 10_000.0))[0]
 
 
 def draw_timeline(timeline: Timeline, brush: Brush, box: Rect) -> None:
     """Draw a timeline so that it fills a box, with the text as large as it can be."""
     box = draw_title(timeline, brush, box)
-    ways = (_across, _down) if box.width >= box.height else (_down, _across)
+    ways = (_across, _down, _beside) if box.width >= box.height else (_down, _across, _beside)
     found = [_largest(timeline, brush, box, way) for way in ways]
-    # The other way only if the text would be much larger.
-    is_other = found[1][0].style.base > 1.6 * found[0][0].style.base
-    sized, (used, cards) = found[is_other]
-    across = ways[is_other] is _across
+    # Another way only if the text would be much larger.
+    sizes = [sized.style.base for sized, _ in found]
+    chosen = 0 if max(sizes) <= 1.6 * sizes[0] else sizes.index(max(sizes))
+    sized, (used, cards) = found[chosen]
+    across = ways[chosen] is _across
     base, theme = sized.style.base, sized.style.theme
     shift = max(box.height - used, 0) / 2
     x, y = cards[0].at
@@ -101,7 +105,6 @@ def _across(timeline: Timeline, brush: Brush, box: Rect) -> Placement:
     step = (box.width - wide) / max(count - 1, 1)
     words = _words(timeline, brush, wide)
     rooms = [max((high for *_, high in words[side::2]), default=0.0) for side in (0, 1)]
-    longest = max(brush.width(word, "body", bold=True) for word in _all_words(timeline) or [""])
     used = sum(rooms) + 2 * base * _STEM
     axis = box.y + rooms[0] + base * _STEM
     cards: list[EventCard] = []
@@ -110,29 +113,51 @@ def _across(timeline: Timeline, brush: Brush, box: Rect) -> Placement:
         x = left + wide / 2
         top = axis + base * _STEM if place % 2 else axis - base * _STEM - high
         cards.append(EventCard(box=Rect(left, top, wide, high), at=(x, axis), time=time, text=text))
-    fits = longest <= wide - 2 * base * _PAD
-    return used if fits else box.height + used, cards
+    return used if _fits(timeline, brush, wide) else box.height + used, cards
 
 
 def _down(timeline: Timeline, brush: Brush, box: Rect) -> Placement:
-    """Cards to the right and the left of a line, by turns."""
+    """Cards to the left and the right of a line, by turns."""
     base = brush.style.base
-    wide = min(box.width / 2 - base * _STEM, base * _MAX_CARD * 1.3)
+    wide = _half_width(brush, box.width)
     x = box.x + box.width / 2
     free, after = [box.y, box.y], box.y
     cards: list[EventCard] = []
     for place, (time, text, high) in enumerate(_words(timeline, brush, wide)):
         side = place % 2
         middle = max(free[side] + high / 2, after)
-        left = x - base * _STEM - wide if side else x + base * _STEM
+        left = x + base * _STEM if side else x - base * _STEM - wide
         card = Rect(left, middle - high / 2, wide, high)
         cards.append(EventCard(box=card, at=(x, middle), time=time, text=text))
         free[side], after = card.bottom + base * _GAP, middle + base * 1.6
-    return max(card.box.bottom for card in cards) - box.y, cards
+    used = max(card.box.bottom for card in cards) - box.y
+    return used if _fits(timeline, brush, wide) else box.height + used, cards
 
 
-def _all_words(timeline: Timeline) -> list[str]:
-    return [word for event in timeline.events for part in event for word in str(part).split()]
+def _half_width(brush: Brush, width: float) -> float:
+    """The width of a card beside a line in the middle."""
+    return min(width / 2 - brush.style.base * _STEM, brush.style.base * _MAX_CARD * 1.3)
+
+
+def _beside(timeline: Timeline, brush: Brush, box: Rect) -> Placement:
+    """Cards to the right of a line."""
+    base = brush.style.base
+    wide = min(box.width - base * 2 * _STEM, base * _MAX_CARD * 1.6)
+    x = box.x + max((box.width - wide - base * 2 * _STEM) / 2, 0.0) + base * _DOT
+    y, cards = box.y, list[EventCard]()
+    for time, text, high in _words(timeline, brush, wide):
+        card = Rect(x + base * _STEM, y, wide, high)
+        cards.append(EventCard(box=card, at=(x, y + high / 2), time=time, text=text))
+        y += high + base * _GAP
+    used = y - base * _GAP - box.y
+    return used if _fits(timeline, brush, wide) else box.height + used, cards
+
+
+def _fits(timeline: Timeline, brush: Brush, wide: float) -> bool:
+    """Whether no word is wider than a card."""
+    words = [word for event in timeline.events for part in event for word in str(part).split()]
+    longest = max((brush.width(word, "body", bold=True) for word in words), default=0.0)
+    return longest <= wide - 2 * brush.style.base * _PAD
 
 
 def _natural_width(timeline: Timeline, brush: Brush) -> float:

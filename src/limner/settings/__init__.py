@@ -25,6 +25,7 @@ from limner.settings.values import (
     Settings,
     ToolSettings,
     all_settings,
+    value_of,
 )
 
 __all__ = [
@@ -47,4 +48,5 @@ __all__ = [
     "all_settings",
     "load",
     "load_with_sources",
+    "value_of",
 ]

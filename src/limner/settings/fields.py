@@ -16,6 +16,7 @@ from limner.errors import SettingsError
 
 PREFIX = "LIMNER_"
 _SHOWN_CHARS = 80
+_PASSWORD = re.compile(r"://.*@")  # what an address may have before its host
 
 
 class ProjectRule(msgspec.Struct, frozen=True):
@@ -152,6 +153,11 @@ def shorten(text: str) -> str:
     return text[:_SHOWN_CHARS]
 
 
+def hide_password(text: str) -> str:
+    """An address without the user and the password before its host."""
+    return _PASSWORD.sub("://…@", text)
+
+
 def _find(entry: Entry, known: Mapping[str, Setting]) -> Setting:
     key = snake(entry.key)
     if key in known:
@@ -194,7 +200,7 @@ def _wrong_value(setting: Setting, entry: Entry, raw: object) -> SettingsError:
     if isinstance(raw, list):
         bad = [word for word in cast("list[object]", raw) if not _is_valid(word, setting.item)]
     wrong = next((word for word in bad if isinstance(word, str)), None)
-    shown = "" if wrong is None else f", not {shorten(wrong)!r}"
+    shown = "" if wrong is None else f", not {shorten(hide_password(wrong))!r}"
     near = None if wrong is None else nearest(wrong, setting.choices)
     return SettingsError(
         f"{entry.source}: {setting.key} must be {setting.wanted}{shown}",

@@ -24,7 +24,7 @@ from limner.settings.fields import PREFIX, Entry, check_entries, file_entries, n
 from limner.settings.home import find_home
 from limner.settings.project_file import ProjectFile, report_ignored
 from limner.settings.trust import PROJECT_FILE
-from limner.settings.values import SECTIONS, Settings, all_settings
+from limner.settings.values import ALONE, SECTIONS, Settings, all_settings
 from limner.settings.variables import SERVER_TOKENS
 
 # Variables that are not settings. Secrets stay out of files that users share.
@@ -103,7 +103,7 @@ def _build(values: Mapping[str, Any], **rest: Any) -> Settings:
         name: kind(**{field: values[f"{name}.{field}"] for field in kind.__struct_fields__})
         for name, kind in SECTIONS.items()
     }
-    return Settings(**sections, **rest)
+    return Settings(**sections, **{key: values[key] for key in ALONE}, **rest)
 
 
 def _read_toml(path: Path) -> dict[str, object]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import Meta
@@ -36,6 +37,20 @@ Sandbox = Annotated[
     Meta(title="read-only, workspace-write or danger-full-access"),
 ]
 Format = Literal["png", "jpeg", "gif", "webp", "avif", "bmp", "heic", "ico", "pdf", "svg", "tiff"]
+BlobAddress = Annotated[
+    str,
+    Meta(
+        title="an address such as s3://bucket/folder, gs://…, az://… or file:///folder",
+        pattern=r"^(?:(?:s3|gs|az)://[A-Za-z0-9._-]+(?:/[\w./=+-]*)?|file:///.+)$",
+    ),
+]
+StoreAddress = Annotated[
+    str,
+    Meta(
+        title="an address such as postgresql://user@host/database",
+        pattern=r"^postgres(?:ql)?://\S+$",
+    ),
+]
 Names = Annotated[tuple[Words, ...], Meta(title="a list of providers")]
 Formats = Annotated[
     tuple[Format, ...], Meta(title=f"a list of {', '.join(get_args(Format))}", min_length=1)
@@ -226,6 +241,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """All settings. ``home`` is limner's home folder, which no file can change."""
 
     home: Path
+    store: Annotated[
+        StoreAddress | None,
+        Meta(
+            description="The PostgreSQL database for sessions, ledger, jobs and the list of "
+            "pictures, which a team shares, if not the SQLite file in the home. The password may "
+            "be in `PGPASSWORD` or `~/.pgpass` instead."
+        ),
+    ] = None
+    blobs: Annotated[
+        BlobAddress | None,
+        Meta(
+            description="Where the bytes of pictures are stored, if not in the home: a bucket "
+            "(`s3://`, `gs://`, `az://`) or a shared folder (`file:///`)."
+        ),
+    ] = None
     images: ImageSettings = ImageSettings()
     model_roles: ModelRoleSettings = ModelRoleSettings()
     budget: BudgetSettings = BudgetSettings()
@@ -251,13 +281,25 @@ SECTIONS: Mapping[str, type[msgspec.Struct]] = {
 }
 
 
+# The settings of `Settings` itself, which belong to no section.
+ALONE = ("store", "blobs")
+
+
 @cache
 def all_settings() -> Mapping[str, Setting]:
     """Every setting by its key, in the order of the reference."""
-    return {
-        f"{name}.{field.name}": Setting(
-            key=f"{name}.{field.name}", annotation=field.type, default=field.default
-        )
+    fields = {
+        f"{name}.{field.name}": field
         for name, section in SECTIONS.items()
         for field in msgspec.structs.fields(section)
     }
+    fields |= {one.name: one for one in msgspec.structs.fields(Settings) if one.name in ALONE}
+    return {
+        key: Setting(key=key, annotation=field.type, default=field.default)
+        for key, field in fields.items()
+    }
+
+
+def value_of(settings: Settings, key: str) -> Any:
+    """The value of a setting by its key."""
+    return attrgetter(key)(settings)

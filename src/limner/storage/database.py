@@ -13,7 +13,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from functools import cache
 from pathlib import Path
 from typing import NoReturn
 from urllib.parse import quote
@@ -23,9 +22,9 @@ from limner.storage.blobs import Blobs
 from limner.storage.home import Home
 from limner.storage.home_mark import HomeMark, Identity, read_mark
 from limner.storage.os_errors import disk_errors
+from limner.storage.queries import migrations
 from limner.storage.temp_file import make_folder
 
-SQL_FOLDER = Path(__file__).with_name("sql")
 BUSY_TIMEOUT_S = 30.0
 # A database of up to this many pages (4 MB) is checked whenever it is opened, in a few
 # milliseconds. The daily copy and `limner doctor` check a larger one.
@@ -43,15 +42,6 @@ _CANNOT_WRITE = (
 )
 
 logger = logging.getLogger("limner.storage")
-
-
-@cache
-def migrations(folder: Path = SQL_FOLDER / "migrations") -> tuple[tuple[int, str], ...]:
-    """The number and the script of each ``NNNN_name.sql``, in order."""
-    return tuple(
-        (int(file.name.partition("_")[0]), file.read_text(encoding="utf-8"))
-        for file in sorted(folder.glob("*.sql"))
-    )
 
 
 def statements(script: str) -> Iterator[str]:
@@ -154,10 +144,17 @@ def connect(path: Path) -> sqlite3.Connection:
         _use_wal(connection)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
+        # The queries read the clock of the database. The hosts that share one have different ones.
+        connection.create_function("clock_ms", 0, clock_ms)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def clock_ms() -> int:
+    """The time in milliseconds."""
+    return time.time_ns() // 1_000_000
 
 
 def migrate(connection: sqlite3.Connection, *, home: Home | None) -> bool:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from limner.errors import StorageError
 
@@ -42,7 +43,8 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     """A process; what the system does not say is "unknown".
 
     An owner that an older version of limner wrote has no host, no namespace and no heartbeat.
-    ``beat_ms`` is the time of the last heartbeat, and ``beat_up_ms`` the same since the boot.
+    ``beat_ms`` is the time of the last heartbeat and ``now_ms`` the present, both by the clock of
+    the database; ``beat_up_ms`` is the time of the last heartbeat since the boot.
     """
 
     pid: int
@@ -52,6 +54,7 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str | None = None
     beat_ms: int | None = None
     beat_up_ms: int | None = None
+    now_ms: int | None = None
 
 
 def this_process() -> Owner:
@@ -144,8 +147,7 @@ class Ownership:
 
     def _beat(self, tx: Transaction) -> Owner:
         me = this_process()
-        now = {"beat_ms": time.time_ns() // 1_000_000, "beat_up_ms": _up_ms()}
-        tx.run("owner_beat", id=self.id, **{**msgspec.structs.asdict(me), **now})
+        tx.run("owner_beat", id=self.id, **msgspec.structs.asdict(replace(me, beat_up_ms=_up_ms())))
         return me
 
 
@@ -168,7 +170,7 @@ def _beats(owner: Owner, *, has_same_clock: bool) -> bool:
     if has_same_clock and owner.beat_up_ms is not None:
         age_ms = _up_ms() - owner.beat_up_ms
     else:
-        age_ms = time.time_ns() // 1_000_000 - (owner.beat_ms or 0)
+        age_ms = (owner.now_ms or 0) - (owner.beat_ms or 0)
     return age_ms <= EXPIRES_S * 1000
 
 

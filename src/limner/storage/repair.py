@@ -29,7 +29,7 @@ from limner.storage.database import (
 from limner.storage.home import Home
 from limner.storage.home_mark import HomeMark, Identity
 from limner.storage.os_errors import disk_errors
-from limner.storage.store import named_queries
+from limner.storage.queries import named_queries
 from limner.storage.temp_file import make_folder, sync_folder
 
 # The mark of the home is written at the end, and what follows from other tables is made anew.

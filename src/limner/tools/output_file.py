@@ -33,7 +33,7 @@ from limner.errors import (
 from limner.imaging.provenance import has_manifest
 from limner.money.paid_call import PaidCall
 from limner.pictures.labels import Label, is_copy, labelled
-from limner.pictures.request import ImageRequest, Receipt
+from limner.pictures.request import DrawingOptions, ImageRequest, Receipt
 from limner.pictures.take import Pictures, content_handle
 from limner.pictures.xmp import SourceType
 from limner.providers.specs import ILLUSTRATOR
@@ -137,7 +137,9 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         await call.settle(
             master.handle,
             stored_at=self.pictures.path(master),
-            also=lambda tx: self.pictures.record(tx, master, lineage=_lineage(plan, scene)),
+            also=lambda tx: self.pictures.record(
+                tx, master, lineage=_lineage(plan, receipt, scene)
+            ),
         )
         size = (request.width, request.height)
         image = await self.pictures.convert(
@@ -275,9 +277,10 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         return self.write_or_rename(target, output)
 
 
-def _lineage(plan: Plan, scene: Mapping[str, object] | None) -> dict[str, Any]:
-    """What is recorded about the origin of a picture."""
+def _lineage(plan: Plan, receipt: Receipt, scene: Mapping[str, object] | None) -> dict[str, Any]:
+    """What is recorded about the origin of a picture: enough to order it again."""
     request = plan.request
+    usual = DrawingOptions()
     lineage: dict[str, Any] = {
         "provider": plan.choice.spec.name,
         "model": request.model,
@@ -286,6 +289,14 @@ def _lineage(plan: Plan, scene: Mapping[str, object] | None) -> dict[str, Any]:
         "seed": request.seed if plan.choice.model.seeds else None,
         "parents": plan.parents,
     }
+    for name in DrawingOptions.__struct_fields__:
+        if name != "seed" and (value := getattr(request, name)) != getattr(usual, name):
+            lineage[name] = value
+    # The mask of a region has the handle of the picture.
+    if request.mask is not None and request.mask.handle not in plan.parents:
+        lineage["mask"] = request.mask.handle
+    if receipt.prompt_used != request.prompt:
+        lineage["revised_prompt"] = receipt.prompt_used
     if scene is not None:
         lineage["scene"] = scene
     if plan.is_marked or plan.parents:

@@ -150,6 +150,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
     ("sandbox_mode", "danger-full-access", "configValidationError", "agent.sandbox stricter"),
     ("budget.day_usd", 6, "configValidationError", "only make budget.day_usd stricter"),
     ("budget.day_usd", None, "configValidationError", "only make budget.day_usd stricter"),
+    ("blobs", "s3://bucket", "configValidationError", "Only the user can change blobs"),
 ]
 
 

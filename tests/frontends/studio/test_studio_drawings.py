@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
+from io import BytesIO
 from typing import Any
 
 import pytest
+from PIL import Image
 from tests.acceptance.conftest import PRICE_NANO, Studio, picture
 from tests.servers.studio_server import RunningStudio, running
 
-from limner.testing.servers.openai_server import OpenAIServer, error_reply
+from limner.testing.servers.openai_server import OpenAIServer, error_reply, read_form
 
 ORDER = {"prompt": "a fox", "model": "openai-image/gpt-image-2.5-flare"}
 
@@ -124,6 +126,37 @@ async def test_a_picture_is_changed_by_its_handle(
     done = await until_ended(page, run["id"])
     facts = (await page.http.get(f"/api/pictures/{done['pictures'][0]}")).json()
     assert (run["tool"], facts["lineage"]["parents"]) == ("image_edit", [handle])
+
+
+@pytest.mark.slow
+async def test_a_painted_mask_goes_with_the_picture_and_is_recalled(
+    page: RunningStudio, openai: OpenAIServer
+) -> None:
+    taken = await page.http.post("/api/pictures?name=room.png", content=picture(64, 48))
+    handle = taken.json()["handle"]
+    painted = Image.new("L", (64, 48))
+    painted.paste(255, (8, 12, 24, 36))
+    data = BytesIO()
+    painted.save(data, "PNG")
+    answer = await page.http.post(f"/api/pictures/{handle}/masks", content=data.getvalue())
+    mask = answer.json()["handle"]
+    assert (await page.http.get("/api/pictures")).json()["total"] == 1  # no picture of its own
+    order = {**ORDER, "prompt": "a sofa", "image": handle, "mask": mask, "quality": "hd"}
+    quote = (await page.http.post("/api/quotes", json=order)).json()
+    # Before the mask is sent, the page asks with the region that is painted.
+    region = {"x": 8, "y": 12, "width": 16, "height": 24}
+    asked = await page.http.post("/api/quotes", json={**order, "mask": None, "region": region})
+    assert asked.json() == quote
+    started = await page.http.post("/api/drawings", json={**order, "agreed_usd": quote["cost_usd"]})
+    done = await until_ended(page, started.json()["id"])
+    (sent,) = [part.data for part in read_form(openai.requests[0]).files if part.field == "mask"]
+    with Image.open(BytesIO(sent)) as shown:
+        scale = shown.width / 64
+        marked = shown.convert("RGBA").getchannel("A").point(lambda alpha: 255 - alpha).getbbox()
+    assert marked == tuple(round(edge * scale) for edge in (8, 12, 24, 36))
+    lineage = (await page.http.get(f"/api/pictures/{done['pictures'][0]}")).json()["lineage"]
+    recalled = (lineage["parents"], lineage["mask"], lineage["quality"], lineage["prompt"])
+    assert recalled == ([handle], mask, "hd", "a sofa")
 
 
 async def test_a_path_in_place_of_a_handle_draws_nothing(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import AsyncGenerator
 from io import BytesIO
 from itertools import product
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from PIL import Image, PngImagePlugin
 from tests.acceptance.conftest import PRICE_NANO, Studio, picture
+from tests.frontends.studio.test_studio_drawings import until_ended
 from tests.servers.studio_server import RunningStudio, running
 
 from limner import Limner, Region
@@ -222,3 +225,91 @@ async def test_the_totals_follow_what_comes_and_goes(page: RunningStudio) -> Non
     await page.lim.store.write(lambda tx: tx.run("gallery_rebuild"))
     assert await titles(page, q="2") == ["2"]
     assert (await page.http.get("/api/pictures")).json()["total"] == 3
+
+
+@pytest.mark.slow
+async def test_selected_pictures_become_one_sheet_or_one_archive(page: RunningStudio) -> None:
+    first = await draw(page.lim, "a red circle / <b>", size="64x64")
+    second = await see(page.lim, "b.png")
+    chosen = {"handles": [second, first]}
+    answer = await page.http.post("/api/exports", json=chosen)
+    assert answer.headers["content-disposition"] == 'attachment; filename="limner-pictures.zip"'
+    with ZipFile(BytesIO(answer.content)) as archive:
+        names = ["001 b png.png", "002 a red circle b.png", "pictures.json"]
+        assert archive.namelist() == names
+        assert archive.read(names[0]) == await page.lim.picture(second).bytes()
+        listed = json.loads(archive.read("pictures.json"))
+    assert [(one["file"], one["handle"]) for one in listed] == [
+        (names[0], second),
+        (names[1], first),
+    ]
+    run = (await page.http.post("/api/sheets", json=chosen)).json()
+    sheet = await until_ended(page, run["id"])
+    assert (sheet["state"], sheet["cost_usd"]) == ("done", 0)
+    facts = (await page.http.get(f"/api/pictures/{sheet['pictures'][0]}")).json()
+    assert facts["lineage"]["parents"] == [second, first]
+    assert await titles(page) == ["Contact sheet", "b.png", "a red circle / <b>"]
+    for wrong in ([], ["/etc/passwd"], [first] * 101):
+        for path in ("exports", "sheets", "deletions"):
+            answer = await page.http.post(f"/api/{path}", json={"handles": wrong})
+            assert answer.status_code == 400
+
+
+async def test_a_deleted_picture_is_gone_and_what_it_cost_stays(
+    studio: Studio, openai: OpenAIServer
+) -> None:
+    studio.connect(openai)
+    async with studio.open() as lim, running(lim) as page:
+        paid = await lim.generate("a fox", provider="openai-image")
+        cut = await lim.transform(paid.image.handle, crop=Region(x=0, y=0, width=8, height=8))
+        handle = (await page.http.get("/api/pictures?q=fox")).json()["pictures"][0]["handle"]
+        await page.http.get(f"/api/pictures/{handle}/thumbnail")
+        await lim.fit(handle)
+        answer = await page.http.post("/api/deletions", json={"handles": [handle, "0" * 64]})
+        assert answer.json()["bytes"] > 0
+        assert not paid.path.exists()
+        assert [file.stem for file in lim.home.thumbnails.rglob("*.webp")] == []
+        assert await titles(page) == [""]
+        for path in ("", "/file", "/thumbnail", "/view"):
+            gone = await page.http.get(f"/api/pictures/{handle}{path}")
+            assert (gone.status_code, gone.json()["error"]["code"]) == (404, "NO_SUCH_PICTURE")
+        # What was made from it stays, and knows where it comes from; the bill stays too.
+        facts = (await page.http.get(f"/api/pictures/{cut.image.handle}")).json()
+        assert facts["ancestors"][-1]["lineage"]["prompt"] == "a fox"
+        assert (await lim.spend()).total_nano == PRICE_NANO
+        assert (await lim.repairer.scrub(sample=None, tell=lambda *_: None)).missing == ()
+        # The same bytes are the same picture, and it is there again.
+        await page.http.post("/api/pictures?name=fox.png", content=openai.picture)
+        assert await titles(page, q="fox") == ["a fox"]
+        assert (await page.http.get(f"/api/pictures/{handle}/file")).content == openai.picture
+
+
+@pytest.mark.slow
+async def test_a_file_that_the_user_changed_or_chose_is_not_deleted(page: RunningStudio) -> None:
+    mine = await page.lim.generate("a red ball", provider="illustrator", output_path="mine.png")
+    other = await page.lim.generate("a blue ball", provider="illustrator")
+    other.path.write_bytes(picture(8, 8))
+    for one in (mine, other):
+        await page.http.post("/api/deletions", json={"handles": [one.image.handle]})
+        assert one.path.exists()
+    assert await titles(page) == []
+
+
+async def test_a_search_finds_text_that_was_drawn_or_read(page: RunningStudio) -> None:
+    await page.lim.render('{"type": "bar", "labels": ["Quokka"], "values": [1]}')
+    await page.lim.render("flowchart LR\n  A[Wombat] --> B")
+    drawn, handle = await titles(page), await see(page.lim, "shot.png")
+    fitted = await page.lim.fit(handle, region=Region(x=0, y=0, width=4, height=4))
+    assert (await titles(page, q="quokka"), await titles(page, q="wombat")) == (
+        [drawn[1]],
+        [drawn[0]],
+    )
+    assert await titles(page, q="invoice") == []
+    # A model gets another form of the picture; what is read there is text of the picture.
+    form = hashlib.sha256(fitted.data).hexdigest()
+    await page.lim.gallery.keep_text(form, ["Invoice 4711"])
+    await page.lim.gallery.keep_text(handle, ["Invoice 4711", "total 12.50"])
+    await page.lim.gallery.keep_text(form, ["Inv"])
+    assert await titles(page, q="invoice total") == ["shot.png"]
+    await page.http.post("/api/deletions", json={"handles": [handle]})
+    assert await titles(page, q="invoice") == []

@@ -20,8 +20,8 @@ from limner.frontends.appserver.server import Host
 from limner.frontends.appserver.thread_options import name_model, resolve_model, shown_policy
 from limner.frontends.appserver.threads import ThreadTable
 from limner.net.jsonrpc import INVALID_REQUEST, RpcError
-from limner.settings import Loaded, all_settings, load_with_sources
-from limner.settings.fields import Entry, Setting, check_entries, snake
+from limner.settings import Loaded, all_settings, load_with_sources, value_of
+from limner.settings.fields import Entry, Setting, check_entries, hide_password, snake
 from limner.storage.settings_file import SETTINGS_CHANGED, SettingsFile
 
 CONFLICT = "Configuration was modified since last read. Fetch latest version and retry."
@@ -49,11 +49,7 @@ async def read_config(
     layers = _Layers.load(host, None if params.cwd is None else host.cwd / params.cwd)
     settings = layers.loaded.settings
     default = resolve_model(threads.defaults, lim=threads.limner)
-    effective = {
-        key: getattr(getattr(settings, section), field)
-        for key in all_settings()
-        for section, _, field in [key.partition(".")]
-    }
+    effective = {key: value_of(settings, key) for key in all_settings()}
     return protocol.ConfigReadResponse(
         config={
             "model": default.model,
@@ -189,11 +185,10 @@ class _Layers(msgspec.Struct, frozen=True, kw_only=True):
         for key, value in changes.items():
             source = self.loaded.sources[key]
             if value is not None and source != str(self.user.path):
-                section, _, field = key.partition(".")
                 return protocol.OverriddenMetadata(
                     message=f"Overridden by {_TITLES[type(self._name(source))]}: {source}",
                     overriding_layer=self._metadata(source),
-                    effective_value=_json(getattr(getattr(self.loaded.settings, section), field)),
+                    effective_value=_json(value_of(self.loaded.settings, key)),
                 )
         return None
 
@@ -253,6 +248,10 @@ def _check_changes(changes: Mapping[str, Any], before: _Layers) -> None:
     for key, raw in changes.items():
         if key not in known:
             raise _refusal("configSchemaUnknownKey", _why_unknown(key))
+        if "." not in key:  # it names where limner keeps everything
+            raise _refusal(
+                "configValidationError", f"Only the user can change {key}, in {before.user.path}."
+            )
         default = known[key].default
         entry = Entry("config", key, raw)
         value = default if raw is None else next(iter(check_entries([entry], known)))[2]
@@ -305,10 +304,13 @@ def _refusal(code: str, message: str) -> RpcError:
 def _nested(values: Mapping[str, Any]) -> Json:
     nested: Json = {}
     for key, value in values.items():
-        section, _, field = key.partition(".")
-        nested.setdefault(section, {})[field] = _json(value)
+        section, _, field = key.rpartition(".")
+        table = nested.setdefault(section, {}) if section else nested
+        table[field] = _json(value)
     return nested
 
 
 def _json(value: Any) -> Any:
+    if isinstance(value, str):
+        return hide_password(value)
     return float(value) if isinstance(value, Decimal) else msgspec.to_builtins(value)

@@ -48,6 +48,7 @@ async def _back_up(args: Namespace) -> CommandResult:
     async with Limner() as lim, waiting.shown():
         context = lim.person()
         path = context.reach.resolve_write(args.file, cwd=context.cwd)
+        lim.store.refuse_shared("`limner backup`")
         await lim.store.open()  # it refuses a database that is lost or damaged
         written = await asyncio.to_thread(
             write_backup, lim.home, path, overwrite=args.overwrite, progress=tell

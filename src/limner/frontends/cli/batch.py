@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from limner.batches.records import Batch, BatchStatus
+from limner.batches.runner import WINDS_DOWN
 from limner.client import Limner
 from limner.dollars import format_usd
 from limner.errors import LimnerError, UserError
@@ -147,11 +148,15 @@ async def _export(args: Namespace) -> CommandResult:
 async def _go_on(lim: Limner, batch: Batch, out: Path | None) -> CommandResult:
     waiting = Waiting()
     meter = RateMeter()
+
+    def show(now: BatchStatus) -> None:
+        waiting.progress(meter.progress(now))
+        if now.stopped == WINDS_DOWN:
+            waiting.say(f"{now.stopped} Press Ctrl-C again to stop them too.")
+
     try:
         async with waiting.shown():
-            status = await lim.batches.run(
-                batch, on_status=lambda now: waiting.progress(meter.progress(now))
-            )
+            status = await lim.batches.run(batch, on_status=show)
     except BaseException as stop:
         if not isinstance(stop, LimnerError):
             vendors = " The vendors go on with what they have." if batch.lane == "cheap" else ""

@@ -98,7 +98,13 @@ class AcrossPlacement:
                         (other, weight * len(side) ** 2, self.lean.get((other, vertex), 0.0))
                     )
             self.links.append(links)
-            self.strength.append(sum(weight for _, weight, _ in links))
+        place = {vertex: at for layer in self.part.layers for at, vertex in enumerate(layer)}
+        for line in self.part.flat.values():
+            for low, high in pairwise(sorted(line, key=place.__getitem__)):
+                apart = self.part.right[low] + _EDGE_GAP + self.part.left[high]
+                self.links[high].append((low, 1.0, apart))
+                self.links[low].append((high, 1.0, -apart))
+        self.strength = [sum(weight for _, weight, _ in links) for links in self.links]
 
     def _target(self, vertex: int, other: int) -> float:
         """Where a neighbour wants a vertex to be."""
@@ -305,7 +311,7 @@ class AcrossPlacement:
             return mean
         ends = [self._target(run[0], other) for other in self.part.above[run[0]]]
         ends += [self._target(run[-1], other) for other in self.part.below[run[-1]]]
-        return min(ends, key=lambda end: abs(end - mean))
+        return min(ends, key=lambda end: abs(end - mean), default=mean)
 
 
 class _Rules:

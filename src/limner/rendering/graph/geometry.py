@@ -11,6 +11,8 @@ from limner.rendering.graph.layers import LOOP, LayeredGraph
 from limner.rendering.graph.model import Extent, GraphNode, Point
 
 _STUB = 0.9
+# A number of an edge, and 0 for its start or 1 for its end.
+Port = tuple[int, int]
 
 
 class PartGeometry:
@@ -110,6 +112,16 @@ class PartGeometry:
             if edge.start == edge.end:
                 found[place] = self._loop(self.part.place[edge.start], edge.label)
                 continue
+            if place in self.part.flat:
+                found[place] = self._flat_line(*self.part.flat[place], edge.label)
+                if edge.up:
+                    found[place][0].reverse()
+                continue
+            if place in self.part.bows:
+                found[place] = self._bow(place, ports)
+                if edge.up:
+                    found[place][0].reverse()
+                continue
             chain = self.part.chains[place]
             points = self._curve(chain, ports[place, 0], ports[place, 1])
             if chain[0] != self.part.place[edge.start]:
@@ -143,16 +155,46 @@ class PartGeometry:
         at = self.x[vertex] + node.width / 2 + LOOP + 0.2 + label[0] / 2
         return points, (at, middle) if label[0] else None
 
-    def _ports(self) -> dict[tuple[int, int], float]:
+    def _flat_line(
+        self, start: int, point: int, end: int, label: Extent
+    ) -> tuple[list[Point], Point | None]:
+        """A straight line between two neighbours in a layer."""
+        y, way = self._middle(start), 1 if self.x[end] > self.x[start] else -1
+        half = [self.part.graph.nodes[self.part.members[one]].width / 2 for one in (start, end)]
+        x0, x1 = self.x[start] + way * half[0], self.x[end] - way * half[1]
+        points = [(x0 + (x1 - x0) * part / 3, y) for part in range(4)]
+        return points, (self.x[point], y) if label[0] else None
+
+    def _bow(self, place: int, ports: dict[Port, float]) -> tuple[list[Point], Point | None]:
+        """A line up into the gap above a layer, below a point there, and down again."""
+        start, point, end = self.part.bows[place]
+        above, layer = self.part.layer[point], self.part.layer[start]
+        top = self.bottoms[above] + self.ends[above]
+        foot = self.tops[layer] - self.starts[layer] - _STUB
+        halves: list[list[Point]] = []
+        for vertex, x in ((start, ports[place, 0]), (end, ports[place, 1])):
+            depth = self.part.graph.nodes[self.part.members[vertex]].depth(x - self.x[vertex])
+            half = [(x, self._middle(vertex) - depth)]
+            _extend(half, (x, foot))
+            half += [(x, top), ((x + self.x[point]) / 2, top), (self.x[point], top)]
+            halves.append(half)
+        label = self.part.graph.edges[place].label
+        points = [*halves[0], *halves[1][-2::-1]]
+        return points, (self.x[point], self._middle(point)) if label[0] else None
+
+    def _ports(self) -> dict[Port, float]:
         """Where each edge leaves (0) and enters (1) its nodes, across; the middle if it can."""
-        sides: dict[tuple[int, int], list[tuple[float, int, bool]]] = {}
+        sides: dict[tuple[int, bool], list[tuple[float, Port, bool]]] = {}
         for place, chain in self.part.chains.items():
             forward = chain[0] == self.part.place[self.part.graph.edges[place].start]
-            sides.setdefault((chain[0], 0), []).append((self.x[chain[1]], place, forward))
-            sides.setdefault((chain[-1], 1), []).append((self.x[chain[-2]], place, forward))
-        ports: dict[tuple[int, int], float] = {}
-        for (vertex, end), ways in sides.items():
-            bundles: list[list[tuple[float, int, bool]]] = []
+            sides.setdefault((chain[0], False), []).append((self.x[chain[1]], (place, 0), forward))
+            sides.setdefault((chain[-1], True), []).append((self.x[chain[-2]], (place, 1), forward))
+        for place, (start, point, end) in self.part.bows.items():
+            sides.setdefault((start, True), []).append((self.x[point], (place, 0), False))
+            sides.setdefault((end, True), []).append((self.x[point], (place, 1), True))
+        ports: dict[Port, float] = {}
+        for (vertex, _), ways in sides.items():
+            bundles: list[list[tuple[float, Port, bool]]] = []
             for way in sorted(ways):
                 last = bundles[-1][-1] if bundles else None
                 if last and last[2] == way[2] and last[0] != way[0]:
@@ -175,8 +217,8 @@ class PartGeometry:
                 least, most = number * gap - reach, reach - (len(offsets) - 1 - number) * gap
                 offsets[number] = min(max(offsets[number], least), most)
             for bundle, offset in zip(bundles, offsets, strict=True):
-                for _, place, _ in bundle:
-                    ports[place, end] = self.x[vertex] + offset
+                for _, port, _ in bundle:
+                    ports[port] = self.x[vertex] + offset
         return ports
 
     def _curve(self, chain: Sequence[int], leave: float, enter: float) -> list[Point]:

@@ -1,7 +1,9 @@
 """A connected part of a graph -> vertices in layers.
 
 Edges that close a cycle are turned around. An edge over several layers gets a point in each of
-them, and its label has a layer of its own, so that it takes room like a node.
+them, and its label has a layer of its own, so that it takes room like a node. An edge within a
+layer is a straight line between neighbours; if its nodes cannot be neighbours, it is a bow over a
+point in the layer above.
 """
 
 from __future__ import annotations
@@ -35,9 +37,14 @@ class LayeredGraph:
         self.layers: list[list[int]] = []
         self.chains: dict[int, list[int]] = {}
         self.label_at: dict[int, int] = {}
+        self.label_layers = 1
         self.above: list[list[int]] = []
         self.below: list[list[int]] = []
         self.turned: set[tuple[int, int]] = set()
+        # The lines within a layer with the point between their nodes, and the rows of such nodes.
+        self.flat: dict[int, tuple[int, int, int]] = {}
+        self.bows: dict[int, tuple[int, int, int]] = {}
+        self.rows: dict[int, list[int]] = {}
         self.span: dict[int, tuple[int, int]] = {}
         self.inside: dict[int, frozenset[int]] = {}
         self.deepest_first: list[int] = []
@@ -72,29 +79,45 @@ class LayeredGraph:
         for vertex, path in enumerate(self.path):
             for depth in range(len(path) + 1):
                 items.setdefault(path[:depth], {})[self._item(vertex, depth)] = None
-        for upper, lower in self._arcs().values():
-            shared = shared_groups(self.path[upper], self.path[lower])
-            arc = self._item(upper, shared), self._item(lower, shared)
-            levels.setdefault(self.path[upper][:shared], {})[arc] = None
+        arcs = self._arcs()
+        for place, arc in arcs.items():
+            if not self.graph.edges[place].free:
+                path, items_of_arc = self._at_one_level(*arc)
+                levels.setdefault(path, {})[items_of_arc] = None
+        same = self._same_ranks()
         starts: dict[int, int] = {}
         lengths: dict[int, int] = {}
         for path in sorted(items, key=len, reverse=True):
             here = list(items[path])
-            place = {item: number for number, item in enumerate(here)}
-            found = _layers(
-                [lengths.get(item, 1) for item in here],
-                [(place[one], place[other]) for one, other in levels.get(path, ())],
-            )
-            starts |= dict(zip(here, found, strict=True))
+            place = _numbered(here, same.get(path, ()))
+            longest = [0] * (max(place.values()) + 1)
+            for item in here:
+                longest[place[item]] = max(longest[place[item]], lengths.get(item, 1))
+            pairs = [(place[one], place[other]) for one, other in levels.get(path, ())]
+            found = _layers(longest, [pair for pair in pairs if pair[0] != pair[1]])
+            starts |= {item: found[place[item]] for item in here}
             if path:
-                lengths[-1 - path[-1]] = max(
-                    start + lengths.get(item, 1) for item, start in zip(here, found, strict=True)
-                )
-        step = 2 if any(self.graph.edges[place].label[0] for place in self._arcs()) else 1
+                lengths[-1 - path[-1]] = max(starts[item] + lengths.get(item, 1) for item in here)
+        step = 2 if any(self.graph.edges[place].label[0] for place in arcs) else 1
         self.layer = [
             step * sum(starts[self._item(vertex, depth)] for depth in range(len(path) + 1))
             for vertex, path in enumerate(self.path)
         ]
+
+    def _at_one_level(self, one: int, other: int) -> tuple[tuple[int, ...], tuple[int, int]]:
+        """The groups that two vertices share, and what stands for each of them there."""
+        shared = shared_groups(self.path[one], self.path[other])
+        return self.path[one][:shared], (self._item(one, shared), self._item(other, shared))
+
+    def _same_ranks(self) -> dict[tuple[int, ...], list[tuple[int, int]]]:
+        """The pairs of items that belong into one layer, by the groups that they share."""
+        found: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+        for rank in self.graph.ranks:
+            vertices = [self.place[node] for node in rank if node in self.place]
+            for pair in pairwise(vertices):
+                path, items = self._at_one_level(*pair)
+                found.setdefault(path, []).append(items)
+        return found
 
     def _item(self, vertex: int, depth: int) -> int:
         """What stands for a vertex among the things of one group: a group in it, or itself."""
@@ -116,7 +139,10 @@ class LayeredGraph:
             for group in path:
                 first, last = self.span.get(group, (self.layer[vertex],) * 2)
                 self.span[group] = min(first, self.layer[vertex]), max(last, self.layer[vertex])
+        self._add_flat()
         for place, pair in self._arcs().items():
+            if place in self.flat or place in self.bows:
+                continue
             upper, lower = sorted(pair, key=self.layer.__getitem__)
             inner = range(self.layer[upper] + 1, self.layer[lower])
             wide, high = self.graph.edges[place].label
@@ -129,14 +155,61 @@ class LayeredGraph:
                 path = self._path_between(upper, lower, layer)
                 self._add_vertex(layer, path, (wide, high) if layer == middle else (0.0, 0.0))
             self.chains[place] = [*chain, lower]
+        self._find_neighbours()
+
+    def _find_neighbours(self) -> None:
         self.above = [[] for _ in self.layer]
         self.below = [[] for _ in self.layer]
+        for one, point, other in self.bows.values():
+            self.below[point] += [one, other]
+            self.above[one].append(point)
+            self.above[other].append(point)
         for place, chain in self.chains.items():
             for upper, lower in pairwise(chain):
                 self.below[upper].append(lower)
                 self.above[lower].append(upper)
                 if self._is_turned(place):
                     self.turned.add((upper, lower))
+
+    def _add_flat(self) -> None:
+        """A point for each edge within a layer: between its nodes, or above them."""
+        flat = {place: arc for place, arc in self._arcs().items() if self._is_flat(arc)}
+        joined = [place for place, arc in flat.items() if self._join(*arc)]
+        bowed = [place for place in flat if place not in joined]
+        if any(self.layer[flat[place][0]] == 0 for place in bowed):
+            self.layer = [layer + 1 for layer in self.layer]
+            self.span = {group: (one + 1, other + 1) for group, (one, other) in self.span.items()}
+            self.label_layers = 0
+        for place in joined:
+            one, other = flat[place]
+            wide, high = self.graph.edges[place].label
+            row = self.rows[one]
+            row.insert(max(row.index(one), row.index(other)), len(self.layer))
+            self.flat[place] = one, len(self.layer), other
+            self.rows[len(self.layer)] = row
+            self._add_vertex(self.layer[one], self.path[one], (max(wide, 1.0), high))
+        for place in bowed:
+            one, other = flat[place]
+            layer = self.layer[one] - 1
+            shared = self.path[one][: shared_groups(self.path[one], self.path[other])]
+            path = tuple(group for group in shared if self.span[group][0] <= layer)
+            self.bows[place] = one, len(self.layer), other
+            self._add_vertex(layer, path, self.graph.edges[place].label)
+
+    def _is_flat(self, arc: tuple[int, int]) -> bool:
+        return self.layer[arc[0]] == self.layer[arc[1]]
+
+    def _join(self, one: int, other: int) -> bool:
+        """Make two vertices neighbours in one row, if neither has neighbours on both sides."""
+        before, after = self.rows.get(one, [one]), self.rows.get(other, [other])
+        outer = one in (before[0], before[-1]) and other in (after[0], after[-1])
+        if before is after or not outer or self.path[one] != self.path[other]:
+            return False
+        before = before if before[-1] == one else before[::-1]
+        after = after if after[0] == other else after[::-1]
+        row = [*before, *after]
+        self.rows |= dict.fromkeys(row, row)
+        return True
 
     def _is_turned(self, place: int) -> bool:
         """Whether an edge goes back up, against the order of the layers."""
@@ -152,7 +225,7 @@ class LayeredGraph:
     def _label_layer(self, upper: int, lower: int) -> int:
         """A layer without nodes, near the middle of an edge."""
         middle = (self.layer[upper] + self.layer[lower]) // 2
-        return middle if middle % 2 else middle - 1
+        return middle if middle % 2 == self.label_layers else middle - 1
 
     def _add_vertex(self, layer: int, path: tuple[int, ...], size: Extent) -> None:
         self.layer.append(layer)
@@ -181,6 +254,16 @@ class LayeredGraph:
             )
         depth = {group: path.index(group) for path in self.path for group in path}
         self.deepest_first = sorted(present, key=lambda group: (-depth[group], group))
+
+
+def _numbered(items: Sequence[int], same: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """A number for each item; items of one rank have the same number."""
+    leader = {item: item for item in items}
+    for one, other in same:
+        left, right = leader[one], leader[other]
+        leader = {item: left if first == right else first for item, first in leader.items()}
+    numbers = {first: number for number, first in enumerate(dict.fromkeys(leader.values()))}
+    return {item: numbers[first] for item, first in leader.items()}
 
 
 def _layers(lengths: Sequence[int], arcs: Sequence[tuple[int, int]]) -> list[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import msgspec
 
@@ -157,6 +157,7 @@ def _components(graph: Graph, paths: Sequence[tuple[int, ...]]) -> list[list[int
         return node
 
     pairs = [(edge.start, edge.end) for edge in graph.edges]
+    pairs += [pair for rank in graph.ranks for pair in pairwise(rank)]
     first: dict[int, int] = {}
     for node, path in enumerate(paths):
         pairs += [(first.setdefault(group, node), node) for group in path]

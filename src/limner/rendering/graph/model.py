@@ -29,12 +29,16 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GraphEdge(msgspec.Struct, frozen=True, kw_only=True):
-    """A line between two nodes; an edge that points ``up`` has its end above its start."""
+    """A line between two nodes; an edge that points ``up`` has its end above its start.
+
+    A ``free`` edge does not decide which of its nodes is above the other.
+    """
 
     start: int
     end: int
     label: Extent = (0.0, 0.0)
     up: bool = False
+    free: bool = False
 
 
 class GraphGroup(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,11 +60,15 @@ class GraphLayout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Graph(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be laid out, and the distances between nodes and between layers."""
+    """What is to be laid out, and the distances between nodes and between layers.
+
+    The nodes of each of the ``ranks`` are in one layer.
+    """
 
     nodes: Sequence[GraphNode]
     edges: Sequence[GraphEdge] = ()
     groups: Sequence[GraphGroup] = ()
+    ranks: Sequence[tuple[int, ...]] = ()
     right: bool = False
     mirrored: bool = False
     node_gap: float = 1.5

@@ -59,10 +59,13 @@ def _sweep(part: LayeredGraph, position: list[float], *, down: bool) -> None:
             else position[vertex]
             for vertex in layer
         }
+        for row in {id(row): row for vertex in layer if (row := part.rows.get(vertex))}.values():
+            pulled = [wish[vertex] for vertex in row if neighbours[vertex]] or [wish[row[0]]]
+            wish |= dict.fromkeys(row, sum(pulled) / len(pulled))
         layer.sort(
             key=lambda vertex: (
                 *((pull[group], -1 - group) for group in part.path[vertex]),
-                (wish[vertex], vertex),
+                (wish[vertex], min(row := part.rows.get(vertex, [vertex])), row.index(vertex)),
             )
         )
         for place, vertex in enumerate(layer):
@@ -89,7 +92,7 @@ def _exchange(part: LayeredGraph, position: list[float]) -> None:
     for layer in part.layers:
         for place in range(len(layer) - 1):
             one, other = layer[place], layer[place + 1]
-            if part.path[one] != part.path[other]:
+            if part.path[one] != part.path[other] or one in part.rows or other in part.rows:
                 continue
             gain = 0
             for near in (part.above, part.below):

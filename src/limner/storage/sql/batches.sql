@@ -101,7 +101,8 @@ WHERE batch_id = :batch_id AND row_key = :row_key AND state = 'running' AND owne
 SELECT
     batch_rows.row_key, batch_rows.number, batch_rows.tool, batch_rows.arguments,
     batch_rows.tries, batch_rows.owner, owners.host, owners.boot, owners.namespace, owners.pid,
-    owners.start, owners.beat_ms, owners.beat_up_ms
+    owners.start, owners.beat_ms, owners.beat_up_ms,
+    clock_ms() AS now_ms
 FROM batch_rows LEFT JOIN owners ON owners.id = batch_rows.owner
 WHERE batch_rows.batch_id = :batch_id AND batch_rows.state = 'running'
 ORDER BY batch_rows.number;
@@ -133,7 +134,7 @@ SELECT min(not_before_ms) AS ms FROM batch_rows WHERE batch_id = :batch_id AND s
 SELECT
     row_key, number, tool, arguments, state, tries, cost_nano, cost_source, picture, result, error
 FROM batch_rows
-WHERE batch_id = :batch_id AND (:state IS NULL OR state = :state)
+WHERE batch_id = :batch_id AND (CAST(:state AS TEXT) IS NULL OR state = :state)
     AND (number, row_key) > (:after, :after_key)
 ORDER BY number, row_key
 LIMIT :count;

@@ -15,7 +15,7 @@ INSERT INTO picture_verdicts (handle, model, state, reason, updated_ms)
 SELECT handle, :model, 'accepted', '', :now_ms FROM pictures WHERE handle = :handle
 ON CONFLICT (handle, model) DO UPDATE
 SET state = 'accepted', reason = '', updated_ms = excluded.updated_ms
-WHERE state = 'suspect';
+WHERE picture_verdicts.state = 'suspect';
 
 -- name: verdict_against
 -- A request with the picture was refused; one that was accepted before is not to blame.
@@ -23,7 +23,7 @@ INSERT INTO picture_verdicts (handle, model, state, reason, updated_ms)
 SELECT handle, :model, :state, :reason, :now_ms FROM pictures WHERE handle = :handle
 ON CONFLICT (handle, model) DO UPDATE
 SET state = excluded.state, reason = excluded.reason, updated_ms = excluded.updated_ms
-WHERE state = 'suspect';
+WHERE picture_verdicts.state = 'suspect';
 
 -- name: verdicts_of
 -- What a model made of these pictures before.

@@ -7,8 +7,16 @@ SELECT
     gallery.cost_nano, pictures.mime, pictures.width, pictures.height, pictures.size_bytes,
     pictures.lineage, pictures.created_ms
 FROM gallery JOIN pictures ON pictures.handle = gallery.handle
-WHERE gallery.id IN (SELECT value FROM json_each(:ids))
+WHERE gallery.id IN (SELECT CAST(value AS BIGINT) FROM json_each(:ids))
 ORDER BY gallery.id DESC;
+
+-- name: gallery_find
+SELECT
+    gallery.id, gallery.handle, gallery.provider, gallery.model, gallery.session_id,
+    gallery.cost_nano, pictures.mime, pictures.width, pictures.height, pictures.size_bytes,
+    pictures.lineage, pictures.created_ms
+FROM gallery JOIN pictures ON pictures.handle = gallery.handle
+WHERE gallery.handle IN (SELECT value FROM json_each(:handles));
 
 -- name: gallery_by_id
 SELECT id FROM gallery NOT INDEXED

@@ -33,7 +33,7 @@ WHERE ledger.state IN ('reserved', 'sent', 'unknown');
 
 -- name: garbage_repaired
 -- The pictures whose rows a repair made: what referred to them may be lost.
-SELECT handle FROM pictures WHERE json_extract(lineage, '$.repaired');
+SELECT handle FROM pictures WHERE json_extract(lineage, '$.repaired') IS NOT NULL;
 
 -- name: garbage_owed
 -- Since when a call of each provider that has not ended may have brought a picture.

@@ -24,7 +24,8 @@ SELECT
     ledger.quoted_nano, ledger.cost_nano, ledger.cost_source, ledger.error_code, ledger.picture,
     jobs.delivered_path, jobs.delivered_sha256, jobs.delivered_nano, jobs.delivered_source,
     ledger.owner_pid AS pid, ledger.owner_start AS start, ledger.owner_boot AS boot,
-    ledger.owner, owners.host, owners.namespace, owners.beat_ms, owners.beat_up_ms
+    ledger.owner, owners.host, owners.namespace, owners.beat_ms, owners.beat_up_ms,
+    clock_ms() AS now_ms
 FROM jobs JOIN ledger ON ledger.id = jobs.ledger_id LEFT JOIN owners ON owners.id = ledger.owner
 WHERE jobs.id = :id;
 
@@ -37,7 +38,8 @@ SELECT
     ledger.quoted_nano, ledger.cost_nano, ledger.cost_source, ledger.error_code, ledger.picture,
     jobs.delivered_path, jobs.delivered_sha256, jobs.delivered_nano, jobs.delivered_source,
     ledger.owner_pid AS pid, ledger.owner_start AS start, ledger.owner_boot AS boot,
-    ledger.owner, owners.host, owners.namespace, owners.beat_ms, owners.beat_up_ms
+    ledger.owner, owners.host, owners.namespace, owners.beat_ms, owners.beat_up_ms,
+    clock_ms() AS now_ms
 FROM jobs JOIN ledger ON ledger.id = jobs.ledger_id LEFT JOIN owners ON owners.id = ledger.owner
 WHERE ledger.state = 'unknown'
     OR (ledger.state = 'sent' AND jobs.remote_batch IS NULL)

@@ -4,7 +4,8 @@
 SELECT
     session_leases.session_id, session_leases.holder, session_leases.owner_pid AS pid,
     session_leases.owner_start AS start, session_leases.owner_boot AS boot, owners.id AS owner,
-    owners.host, owners.namespace, owners.beat_ms, owners.beat_up_ms
+    owners.host, owners.namespace, owners.beat_ms, owners.beat_up_ms,
+    clock_ms() AS now_ms
 FROM session_leases LEFT JOIN owners ON owners.id = session_leases.holder
 WHERE session_leases.session_id = :session_id;
 

@@ -10,7 +10,8 @@ INSERT INTO ledger (
     :session_id, :tool, :provider, :model, 'reserved', :quoted_nano, :quoted_nano, 'unknown', :day,
     :now_ms, :now_ms, :owner, :owner_pid, :owner_start, :owner_boot, :program, :scope,
     :idempotency_key
-);
+)
+RETURNING id;
 
 -- name: ledger_of_key
 -- The row that counts for what the key names. Released rows do not count.
@@ -31,7 +32,7 @@ SET state = 'settled', cost_nano = :cost_nano, cost_source = :cost_source, pictu
 WHERE id = :id
     AND (
         state IN ('sent', 'unknown')
-        OR (state = 'settled' AND picture IS NULL AND :picture IS NOT NULL)
+        OR (state = 'settled' AND picture IS NULL AND CAST(:picture AS TEXT) IS NOT NULL)
     );
 
 -- name: ledger_released
@@ -57,7 +58,8 @@ SELECT state, error_code FROM ledger WHERE id = :id;
 SELECT
     ledger.id, ledger.state, ledger.quoted_nano, ledger.owner, ledger.owner_pid AS pid,
     ledger.owner_start AS start, ledger.owner_boot AS boot, owners.host, owners.namespace,
-    owners.beat_ms, owners.beat_up_ms
+    owners.beat_ms, owners.beat_up_ms,
+    clock_ms() AS now_ms
 FROM ledger LEFT JOIN owners ON owners.id = ledger.owner
 -- What was sent in a batch of the vendor belongs to the vendor, whichever process has ended.
 WHERE ledger.state IN ('reserved', 'sent')

@@ -1,6 +1,6 @@
 -- name: owner_beat
 INSERT INTO owners (id, host, boot, namespace, pid, start, beat_ms, beat_up_ms)
-VALUES (:id, :host, :boot, :namespace, :pid, :start, :beat_ms, :beat_up_ms)
+VALUES (:id, :host, :boot, :namespace, :pid, :start, clock_ms(), :beat_up_ms)
 ON CONFLICT (id) DO UPDATE SET beat_ms = excluded.beat_ms, beat_up_ms = excluded.beat_up_ms;
 
 -- name: owner_holds
@@ -13,7 +13,9 @@ SELECT 1 FROM batch_rows WHERE state = 'running' AND owner = :id
 LIMIT 1;
 
 -- name: owners_all
-SELECT id AS owner, host, boot, namespace, pid, start, beat_ms, beat_up_ms FROM owners;
+SELECT
+    id AS owner, host, boot, namespace, pid, start, beat_ms, beat_up_ms, clock_ms() AS now_ms
+FROM owners;
 
 -- name: owner_delete
 DELETE FROM owners

@@ -30,14 +30,15 @@ SELECT
     remote_batches.provider, remote_batches.model, remote_batches.state, remote_batches.remote_id,
     remote_batches.word, remote_batches.requests, remote_batches.done, remote_batches.failed,
     remote_batches.created_ms, remote_batches.updated_ms, remote_batches.owner, owners.host,
-    owners.boot, owners.namespace, owners.pid, owners.start, owners.beat_ms, owners.beat_up_ms
+    owners.boot, owners.namespace, owners.pid, owners.start, owners.beat_ms, owners.beat_up_ms,
+    clock_ms() AS now_ms
 FROM remote_batches LEFT JOIN owners ON owners.id = remote_batches.owner
 WHERE remote_batches.batch_id = :batch_id AND remote_batches.state <> 'ended'
 ORDER BY remote_batches.created_ms, remote_batches.id;
 
 -- name: remote_batch_take
 UPDATE remote_batches SET owner = :owner, updated_ms = :now_ms
-WHERE id = :id AND owner IS :ended AND state <> 'ended';
+WHERE id = :id AND state <> 'ended' AND coalesce(owner, '') = coalesce(:ended, '');
 
 -- name: remote_rows_take
 -- The rows of a remote batch go to the process that asks about it.

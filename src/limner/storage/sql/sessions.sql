@@ -3,7 +3,10 @@
 INSERT INTO sessions (id, created_ms, updated_ms, cwd)
 VALUES (:id, :now_ms, :now_ms, :cwd)
 ON CONFLICT (id) DO UPDATE SET
-    updated_ms = max(updated_ms, excluded.updated_ms),
+    updated_ms = CASE
+        WHEN sessions.updated_ms > excluded.updated_ms THEN sessions.updated_ms
+        ELSE excluded.updated_ms
+    END,
     cwd = excluded.cwd;
 
 -- name: session_get
@@ -52,14 +55,14 @@ SELECT
     ) AS spent_nano
 FROM sessions
 WHERE (archived_ms IS NOT NULL) = :archived
-    AND (:after_ms IS NULL OR (updated_ms, id) < (:after_ms, :after_id))
+    AND (CAST(:after_ms AS BIGINT) IS NULL OR (updated_ms, id) < (:after_ms, :after_id))
 ORDER BY updated_ms DESC, id DESC
 LIMIT :limit;
 
 -- name: session_find
 -- The ids that begin with a prefix.
 SELECT id FROM sessions
-WHERE id >= :prefix AND id < :prefix || char(1114111)
+WHERE id >= :prefix AND id < :end
 ORDER BY id
 LIMIT :limit;
 
@@ -78,7 +81,8 @@ DELETE FROM sessions WHERE id = :id;
 -- name: session_grow
 -- Make room for so many items; the answer is the seq of the first.
 UPDATE sessions
-SET items = items + :count, updated_ms = max(updated_ms, :now_ms),
+SET items = items + :count,
+    updated_ms = CASE WHEN updated_ms > :now_ms THEN updated_ms ELSE :now_ms END,
     preview = coalesce(preview, :preview)
 WHERE id = :id
 RETURNING items - :count AS first_seq;
@@ -98,8 +102,8 @@ INSERT INTO sessions (
     read_untrusted_ms
 )
 SELECT
-    :id, :now_ms, :now_ms, cwd, name, preview, settings, id, min(items, :before),
-    iif(sends_from < :before, sends_from, 0), read_untrusted_ms
+    :id, :now_ms, :now_ms, cwd, name, preview, settings, id, CASE WHEN items < :before THEN items ELSE :before END,
+    CASE WHEN sends_from < :before THEN sends_from ELSE 0 END, read_untrusted_ms
 FROM sessions
 WHERE id = :source;
 

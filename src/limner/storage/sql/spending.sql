@@ -46,12 +46,12 @@ WITH summed AS (
 SELECT kind, name FROM (
     SELECT kind, name, settled_nano, unknown_nano, in_flight_nano, calls FROM spending
     EXCEPT SELECT * FROM summed
-)
+) AS counted
 UNION
 SELECT kind, name FROM (
     SELECT * FROM summed
     EXCEPT SELECT kind, name, settled_nano, unknown_nano, in_flight_nano, calls FROM spending
-)
+) AS missing
 ORDER BY kind, name;
 
 -- name: spending_clear

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from limner.frontends.studio.api import drawings, inspections, live, money, pictures
+from limner.frontends.studio.api import (
+    conversations,
+    drawings,
+    inspections,
+    live,
+    money,
+    pictures,
+    preferences,
+    selections,
+)
 
 ENDPOINTS = (
     *pictures.ENDPOINTS,
+    *selections.ENDPOINTS,
     *drawings.ENDPOINTS,
     *inspections.ENDPOINTS,
     *money.ENDPOINTS,
+    *preferences.ENDPOINTS,
+    *conversations.ENDPOINTS,
     *live.ENDPOINTS,
 )

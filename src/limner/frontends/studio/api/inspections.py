@@ -10,7 +10,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from limner.dollars import format_usd, usd_to_nano
-from limner.errors import NANO_PER_USD, ApprovalDenied
+from limner.errors import NANO_PER_USD, ApprovalDenied, UserError
 from limner.frontends.studio.api.drawings import ASKS, Name
 from limner.frontends.studio.endpoints import (
     Endpoint,
@@ -214,13 +214,14 @@ async def describe_view(studio: StudioParts, request: ViewRequest) -> ViewFacts:
 
 async def read_evidence(studio: StudioParts, request: EvidenceRequest) -> PictureEvidence:
     """Read the text in a picture here, free of charge."""
-    lim = studio.lim
-    data = await lim.picture(request.handle).bytes()
-    page = await lim.imaging.read_page(data)
+    data = await studio.lim.picture(request.handle).bytes()
+    found = await studio.lim.eyes.gather(data)
+    if found.no_text_reason is not None:
+        raise UserError(found.no_text_reason)
     return PictureEvidence(
         lines=[
             FoundText(text=line.text, box=line.box, confidence=line.confidence)
-            for line in page.lines
+            for line in found.lines
         ]
     )
 

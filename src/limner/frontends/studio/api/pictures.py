@@ -41,7 +41,9 @@ Kind = Literal["drawn", "changed", "seen"]
 class GalleryQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which pictures to list."""
 
-    q: Annotated[SearchText, Meta(description="Words of prompts and names of files.")] = ""
+    q: Annotated[
+        SearchText, Meta(description="Words of prompts, names of files and text in pictures.")
+    ] = ""
     provider: SearchText = ""
     model: Annotated[SearchText, Meta(description="As provider/model.")] = ""
     session: SearchText = ""
@@ -107,6 +109,13 @@ class UploadRequest(msgspec.Struct, frozen=True, kw_only=True):
     name: SearchText = ""
 
 
+class MaskRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The bytes of a mask, white in the parts of the picture that may change."""
+
+    handle: PictureHandle
+    body: bytes
+
+
 class FileRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The file of a picture; with ``save`` the browser saves it as it was received."""
 
@@ -128,7 +137,7 @@ async def list_pictures(studio: StudioParts, request: GalleryQuery) -> PictureLi
         wanted, limit=request.limit, before=request.before, skip=request.skip
     )
     return PictureList(
-        pictures=[*map(_summary, page.pictures)], next=page.next_id, total=page.total
+        pictures=[*map(summary_of, page.pictures)], next=page.next_id, total=page.total
     )
 
 
@@ -139,6 +148,16 @@ async def add_picture(studio: StudioParts, request: UploadRequest) -> PictureReq
         sink.write(request.body)
         lineage = {"from": "user", "file": PurePath(request.name).name}
         taken = await pictures.take(sink, lineage=lineage)
+    return PictureRequest(handle=taken.handle)
+
+
+async def add_mask(studio: StudioParts, request: MaskRequest) -> PictureRequest:
+    """Store a mask as a form of its picture, so that the gallery does not list it."""
+    pictures = studio.lim.pictures
+    picture = await pictures.recall(request.handle)
+    with pictures.sink() as sink:
+        sink.write(request.body)
+        taken = await pictures.take(sink, lineage={"made": "mask"}, parent=picture)
     return PictureRequest(handle=taken.handle)
 
 
@@ -170,24 +189,30 @@ async def show_file(studio: StudioParts, request: FileRequest) -> FileAnswer:
     if not request.save and picture.mime not in SHOWN_TYPES:
         fitted, data = await studio.lim.pictures.give(picture, _AS_PNG)
         return FileAnswer(data=data, mime=fitted.mime, is_fixed=True)
-    suffix = SUFFIXES.get(picture.mime, "." + picture.mime.rpartition("/")[2].partition("+")[0])
-    name = f"{picture.handle[:12]}{suffix}" if request.save else None
+    name = f"{picture.handle[:12]}{file_suffix(picture.mime)}" if request.save else None
     data = await studio.lim.pictures.original(picture)
     return FileAnswer(data=data, mime=picture.mime, name=name, is_fixed=True)
 
 
-def _summary(one: GalleryPicture) -> PictureSummary:
+def file_suffix(mime: str) -> str:
+    """The suffix of a file of that type."""
+    return SUFFIXES.get(mime, "." + mime.rpartition("/")[2].partition("+")[0])
+
+
+def summary_of(one: GalleryPicture) -> PictureSummary:
+    """A picture as lists show it."""
     picture, lineage = one.picture, one.lineage
     file = PurePath(str(lineage.get("file") or "")).name
+    sheet = "Contact sheet" if lineage.get("made") == "sheet" else ""
     kind: Kind = "seen"
     if one.provider:
         kind = "drawn"
-    elif lineage.get("made") == "transform":
+    elif lineage.get("made") in ("transform", "sheet"):
         kind = "changed"
     return PictureSummary(
         id=one.id,
         handle=picture.handle,
-        title=str(lineage.get("prompt") or file)[:_MAX_TEXT],
+        title=str(lineage.get("prompt") or file or sheet)[:_MAX_TEXT],
         kind=kind,
         mime=picture.mime,
         width=picture.width,
@@ -234,6 +259,15 @@ ENDPOINTS = (
         request=PictureRequest,
         answer=PictureFacts,
         handler=show_picture,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/pictures/{handle}/masks",
+        summary="Take in a mask for a picture: the body is its bytes, white where it may change.",
+        request=MaskRequest,
+        answer=PictureRequest,
+        handler=add_mask,
+        takes_bytes=True,
     ),
     Endpoint(
         method="GET",

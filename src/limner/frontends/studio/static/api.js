@@ -27,8 +27,20 @@ export const send = async (method, path, body = {}) =>
     body: JSON.stringify(body),
   }));
 
+// A file that the server makes -> the browser saves it.
+export async function save(path, body, name) {
+  const response = await fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+  if (!response.ok) return read(response);
+  const url = URL.createObjectURL(await response.blob());
+  Object.assign(document.createElement("a"), { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
 export const upload = async (file) =>
   read(await fetch("/api/pictures" + query({ name: file.name }), { method: "POST", body: file }));
+
+export const uploadMask = async (handle, blob) =>
+  read(await fetch(`/api/pictures/${handle}/masks`, { method: "POST", body: blob }));
 
 export const thumbnail = (handle) => `/api/pictures/${handle}/thumbnail`;
 export const file = (handle) => `/api/pictures/${handle}/file`;

@@ -1,19 +1,22 @@
 // Words, pictures and options -> a quote, and with the user's agreement a picture.
 
 import { html, useEffect, useRef, useState } from "/static/vendor/preact-htm.js";
-import { get, send, thumbnail, upload } from "/static/api.js";
+import { get, send, thumbnail, upload, uploadMask } from "/static/api.js";
+import { MaskEditor, maskOf, regionOf } from "/static/mask.js";
 import { follow, useRun } from "/static/runs.js";
 import { usd } from "/static/words.js";
 import { Render } from "/static/render.js";
 
 const EMPTY = {
-  prompt: "", image: null, references: [], mask: null, region: null, model: "", size: "", quality: "standard",
+  prompt: "", image: null, imageSize: null, steps: [], references: [], mask: null, model: "", size: "", quality: "standard",
   n: 1, seed: "", background: "", negative_prompt: "", partial_pictures: 0,
 };
 const SHAPES = ["1:1", "3:2", "2:3", "16:9", "9:16"];
 
-const asBody = (form) => ({
+// A painted part goes as its region to ask for the price, and as a mask in the order.
+const asBody = ({ steps, imageSize, ...form }) => ({
   ...form,
+  region: steps.length && imageSize ? regionOf(steps, imageSize) : null,
   seed: form.seed === "" ? null : Number(form.seed),
   n: Number(form.n),
 });
@@ -92,6 +95,7 @@ function Options({ form, set, models, quote }) {
         ${[...new Set([...sizes, ...(form.size ? [form.size] : [])])].map((one) => html`<option key=${one} value=${one} selected=${one === form.size}>${one}</option>`)}
       </select></label>
       <label>Quality <select value=${form.quality} onChange=${set("quality")}><option value="standard" selected=${form.quality === "standard"}>standard</option><option value="hd" selected=${form.quality === "hd"}>hd</option></select></label>
+      <details class="wide" open=${Boolean(form.seed !== "" || form.background || form.negative_prompt)}><summary>More options</summary><div class="options">
       <label>How many <input type="number" min="1" max="10" value=${form.n} onInput=${set("n")} /></label>
       <label>Seed <input type="number" min="0" max="2147483647" value=${form.seed} placeholder="any" onInput=${set("seed")} /></label>
       <label>Background <select value=${form.background} onChange=${set("background")}><option value="">usual</option><option value="transparent">transparent</option><option value="opaque">opaque</option></select></label>
@@ -99,10 +103,11 @@ function Options({ form, set, models, quote }) {
       ${quote.found && quote.found.max_partial_pictures > 0 && html`<label class="check wide">
         <input type="checkbox" checked=${form.partial_pictures > 0} onChange=${(event) => set("partial_pictures")({ target: { value: event.target.checked ? 2 : 0 } })} />
         Show it while it is drawn (it may cost more)</label>`}
+      </div></details>
     </div>`;
 }
 
-function Result({ id }) {
+function Result({ id, image }) {
   const run = useRun(id);
   if (!run) return html`<div class="result empty"><p>The picture appears here.</p></div>`;
   const alt = `The picture for: ${run.title}`;
@@ -113,7 +118,8 @@ function Result({ id }) {
       <div class=${run.pictures.length > 1 ? "several" : ""}>
         ${run.pictures.map((handle) => html`<a key=${handle} href=${"#/picture/" + handle}><img src=${`/api/pictures/${handle}/file`} alt=${alt} /></a>`)}
       </div>
-      ${run.state === "done" && html`<p>${usd(run.cost_usd)}${run.text ? " · " + run.text : ""}</p>`}
+      ${run.state === "done" && html`<p>${usd(run.cost_usd)}${run.text ? " · " + run.text : ""}
+        ${image && run.pictures.length === 1 && html` · <a href=${`#/compare/${image}/${run.pictures[0]}`}>Compare with the picture before</a>`}</p>`}
       ${run.error && html`<p class="problem" role="alert">${run.error.message} ${run.error.hint || ""}</p>`}
     </div>`;
 }
@@ -126,8 +132,29 @@ async function recall(way, handle) {
   return {
     ...EMPTY, prompt: lineage.prompt || "", model: lineage.provider ? `${lineage.provider}/${lineage.model}` : "",
     size: `${dimensions.width}x${dimensions.height}`, seed: lineage.seed ?? "",
-    image: parents[0] || null, references: parents.slice(1),
+    quality: lineage.quality || "standard", background: lineage.background || "", negative_prompt: lineage.negative_prompt || "",
+    image: parents[0] || null, references: parents.slice(1), mask: lineage.mask || null,
   };
+}
+
+// The part of a picture that may change: everything, or what is painted.
+function Part({ form, setForm }) {
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => {
+    if (!form.image) return;
+    get("/api/pictures/" + form.image).then(({ dimensions }) => setForm((now) => ({ ...now, imageSize: dimensions })), () => {});
+  }, [form.image]);
+  if (!form.image || !form.imageSize) return null;
+  const whole = () => { setOpen(false); setForm((now) => ({ ...now, steps: [], mask: null })); };
+  return html`
+    <div class="part">
+      <div class="choice" role="group" aria-label="What may change">
+        <button type="button" aria-pressed=${String(!isOpen && !form.mask)} onClick=${whole}>The whole picture</button>
+        <button type="button" aria-pressed=${String(isOpen || !!form.mask)} onClick=${() => { setOpen(true); setForm((now) => ({ ...now, mask: null })); }}>Only a part: paint it</button>
+      </div>
+      ${form.mask && html`<p class="quiet-text">The mask of the picture is used again.</p>`}
+      ${isOpen && html`<${MaskEditor} handle=${form.image} size=${form.imageSize} steps=${form.steps} change=${(steps) => setForm((now) => ({ ...now, steps }))} />`}
+    </div>`;
 }
 
 export function Draw({ rest }) {
@@ -147,7 +174,12 @@ export function Draw({ rest }) {
     if (!quote.found) return;
     setError(null);
     try {
-      const started = await send("POST", "/api/drawings", { ...asBody(form), agreed_usd: quote.found.cost_usd });
+      const body = { ...asBody(form), agreed_usd: quote.found.cost_usd };
+      if (form.steps.length) {
+        const { handle: mask } = await uploadMask(form.image, await maskOf(form.steps, form.imageSize));
+        Object.assign(body, { mask, region: null });
+      }
+      const started = await send("POST", "/api/drawings", body);
       follow(started);
       setRun(started.id);
     } catch (problem) {
@@ -169,14 +201,17 @@ export function Draw({ rest }) {
             <textarea rows="5" value=${form.prompt} onInput=${set("prompt")} onKeyDown=${(event) => (event.ctrlKey || event.metaKey) && event.key === "Enter" && order(event)}
               placeholder="a lighthouse on a cliff at dusk"></textarea></label>
           <${Slot} label="Picture to change" handles=${form.image ? [form.image] : []} max=${1}
-            change=${(handles) => setForm({ ...form, image: handles[0] || null, references: handles[0] ? form.references : [] })} />
+            change=${(handles) => setForm({ ...form, image: handles[0] || null, imageSize: null, steps: [], mask: null, references: handles[0] ? form.references : [] })} />
           ${form.image && html`<${Slot} label="More pictures to take from" handles=${form.references} max=${15} change=${(references) => setForm({ ...form, references })} />`}
           <${Options} form=${form} set=${set} models=${models} quote=${quote} />
           <div class="order"><${Price} quote=${quote} />
             <button class="main" disabled=${!quote.found}>${verb}${quote.found && quote.found.cost_usd ? ` for ${usd(quote.found.cost_usd)}` : ""}</button></div>
           ${error && html`<p class="problem" role="alert">${error.message} ${error.hint || ""}</p>`}
         </form>
-        <${Result} id=${run} />
+        <div class="stack">
+          ${(run || !form.image) && html`<${Result} id=${run} image=${form.image} />`}
+          <${Part} key=${form.image} form=${form} setForm=${setForm} />
+        </div>
       </div>`}
     </section>`;
 }

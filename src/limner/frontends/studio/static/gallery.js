@@ -1,15 +1,17 @@
 // Pages of pictures from the server -> a grid that holds only the rows on the screen.
 
 import { html, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "/static/vendor/preact-htm.js";
-import { get, thumbnail } from "/static/api.js";
+import { get, save, send, thumbnail } from "/static/api.js";
+import { confirmed } from "/static/dialog.js";
 import { Icon } from "/static/icons.js";
-import { onRun } from "/static/runs.js";
+import { follow, onRun } from "/static/runs.js";
 import { count, day, nameOf, usd } from "/static/words.js";
 
 const CHUNK = 60;
 const MAX_CHUNKS = 40;
 const GAP = 6;
-const NO_FILTERS = { q: "", model: "", day: "", min_usd: "", session: "" };
+const MAX_SELECTED = 100;
+const NO_FILTERS = { q: "", provider: "", model: "", day: "", min_usd: "", session: "" };
 
 // The pictures by their place in the list, loaded in chunks. `shared` lets the picture's page step
 // to its neighbours.
@@ -102,12 +104,18 @@ function Filters({ filters, change }) {
   return html`
     <form class="filters" role="search" onSubmit=${(event) => event.preventDefault()}>
       <label class="search"><${Icon} name="search" />
-        <input ref=${box} type="search" placeholder="Search prompts and names" aria-label="Search prompts and names"
+        <input ref=${box} type="search" placeholder="Search prompts, names, text" aria-label="Search prompts, names and text in pictures"
           value=${filters.q} onInput=${set("q")} />
       </label>
-      <select aria-label="Model" value=${filters.model} onChange=${set("model")}>
+      <select aria-label="Model" value=${filters.model || filters.provider} onChange=${(event) => {
+        const [provider, model] = event.target.value.split("/");
+        change({ ...filters, provider: model ? "" : provider, model: model ? event.target.value : "" });
+      }}>
         <option value="">Every model</option>
-        ${choices.map((one) => html`<option key=${one.name} value=${one.name}>${one.name} (${one.pictures.toLocaleString()})</option>`)}
+        ${[...new Set(choices.map((one) => one.name.split("/")[0]))].map((provider) => html`<optgroup key=${provider} label=${provider}>
+          <option value=${provider}>All of ${provider}</option>
+          ${choices.filter((one) => one.name.startsWith(provider + "/")).map((one) => html`<option key=${one.name} value=${one.name}>${one.name.slice(provider.length + 1)} (${one.pictures.toLocaleString()})</option>`)}
+        </optgroup>`)}
       </select>
       <select aria-label="Cost" value=${filters.min_usd} onChange=${set("min_usd")}>
         <option value="">Any cost</option>
@@ -125,11 +133,11 @@ function Filters({ filters, change }) {
 // A chart or a banner that is cropped to a square shows nothing of what it says.
 const isLong = ({ width, height }) => Math.max(width / height, height / width) > 1.5;
 
-function Cell({ picture, index, length, style, isCurrent }) {
+function Cell({ picture, index, length, style, isCurrent, isSelected, select }) {
   if (!picture) return html`<li class="cell waiting" style=${style} aria-hidden="true"></li>`;
   const name = nameOf(picture.title);
   return html`
-    <li class="cell" style=${style} aria-setsize=${length} aria-posinset=${index + 1}>
+    <li class=${isSelected ? "cell selected" : "cell"} style=${style} aria-setsize=${length} aria-posinset=${index + 1}>
       <a href=${"#/picture/" + picture.handle} data-index=${index} tabindex=${isCurrent ? 0 : -1}
         title=${name} aria-label=${`${name}, ${picture.kind}, ${usd(picture.cost_usd)}`}>
         <img src=${thumbnail(picture.handle)} alt="" decoding="async" class=${isLong(picture) ? "whole" : ""}
@@ -137,10 +145,47 @@ function Cell({ picture, index, length, style, isCurrent }) {
         <span class="caption">${name}</span>
         ${picture.cost_usd > 0 && html`<span class="price">${usd(picture.cost_usd)}</span>`}
       </a>
+      <label class="pick"><input type="checkbox" tabindex=${isCurrent ? 0 : -1} checked=${isSelected} aria-label=${`Select ${name}`}
+        onClick=${(event) => select(index, event.shiftKey)} /></label>
     </li>`;
 }
 
-function Grid({ store }) {
+// What can be done with several pictures.
+function SelectionBar({ selected, change, changed }) {
+  const [error, setError] = useState(null);
+  const handles = [...selected];
+  if (!handles.length) return null;
+  const attempt = (work) => async () => {
+    setError(null);
+    try { await work(); } catch (problem) { setError(problem); }
+  };
+  const sheet = attempt(async () => { follow(await send("POST", "/api/sheets", { handles })); change(new Set()); });
+  const archive = attempt(async () => save("/api/exports", { handles }, "limner-pictures.zip"));
+  const remove = attempt(async () => {
+    const isMeant = await confirmed({
+      title: `Delete ${count(handles.length, "picture")}?`,
+      text: "Their bytes and small forms are deleted, also in limner's own folder of generated pictures. What they cost stays in the ledger. Files in your own folders stay.",
+      yes: "Delete",
+    });
+    if (!isMeant) return;
+    await send("POST", "/api/deletions", { handles });
+    change(new Set());
+    changed();
+  });
+  return html`
+    <div class="selection" role="toolbar" aria-label="Selected pictures">
+      <strong role="status">${count(handles.length, "picture")} selected</strong>
+      <button onClick=${sheet}>Contact sheet</button>
+      ${handles.length === 2 && html`<a class="button" href=${`#/compare/${handles[0]}/${handles[1]}`}>Compare</a>`}
+      <button onClick=${archive}>Save as ZIP</button>
+      <button class="bad" onClick=${remove}>Delete</button>
+      <button class="quiet" onClick=${() => change(new Set())}>Clear selection</button>
+      ${error && html`<p class="problem" role="alert">${error.message} ${error.hint || ""}</p>`}
+    </div>`;
+}
+
+function Grid({ store, selected, setSelected, isSelecting }) {
+  const anchor = useRef(null);
   const scroller = useRef();
   const { width, height } = useSize(scroller);
   const [top, setTop] = useState(0);
@@ -154,7 +199,27 @@ function Grid({ store }) {
   useEffect(() => { if (width) store.need(first, Math.max(first, last - 1)); });
   useEffect(() => { scroller.current.scrollTop = 0; setTop(0); setCurrent(0); }, [store]);
 
+  // With shift everything from the last selected picture to this one.
+  const select = (index, isRange) => {
+    const next = new Set(selected);
+    const from = isRange && anchor.current !== null ? anchor.current : index;
+    const isAdded = isRange || !next.has(store.at(index).handle);
+    for (let at = Math.min(from, index); at <= Math.max(from, index); at++) {
+      const picture = store.at(at);
+      if (picture && isAdded && next.size < MAX_SELECTED) next.add(picture.handle);
+      else if (picture && !isAdded) next.delete(picture.handle);
+    }
+    anchor.current = index;
+    setSelected(next);
+  };
+
   const go = (event) => {
+    if (event.key === "Escape" && selected.size) { setSelected(new Set()); event.preventDefault(); return; }
+    if (event.key === " " && event.target.dataset.index) {
+      event.preventDefault();
+      if (store.at(current)) select(current, event.shiftKey);
+      return;
+    }
     const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns,
       PageUp: -columns * Math.floor(height / row), PageDown: columns * Math.floor(height / row) }[event.key];
     const target = event.key === "Home" ? 0 : event.key === "End" ? store.length - 1 : step && current + step;
@@ -179,13 +244,13 @@ function Grid({ store }) {
     for (let index = first; index < last; index++) {
       const at = `translate(${(index % columns) * (edge + GAP)}px, ${Math.floor(index / columns) * row}px)`;
       cells.push(html`<${Cell} key=${index} index=${index} length=${store.length} picture=${store.at(index)}
-        isCurrent=${index === current} style=${{ width: edge + "px", height: edge + "px", transform: at }} />`);
+        isCurrent=${index === current} isSelected=${Boolean(store.at(index) && selected.has(store.at(index).handle))} select=${select} style=${{ width: edge + "px", height: edge + "px", transform: at }} />`);
     }
   return html`
     <div class="scroller" ref=${scroller} onScroll=${(event) => setTop(event.target.scrollTop)} onKeyDown=${go}
       onFocusIn=${(event) => event.target.dataset.index && setCurrent(Number(event.target.dataset.index))}>
       ${top > row && shown && html`<div class="day" aria-hidden="true">${day(shown.created_ms)}</div>`}
-      <ul class="grid" role="list" aria-label="Pictures" style=${{ height: Math.max(0, rows * row - GAP) + "px" }}>${cells}</ul>
+      <ul class=${isSelecting || selected.size ? "grid selecting" : "grid"} role="list" aria-label="Pictures" style=${{ height: Math.max(0, rows * row - GAP) + "px" }}>${cells}</ul>
     </div>`;
 }
 
@@ -199,8 +264,10 @@ export function Gallery({ hidden, session }) {
     return () => clearTimeout(timer);
   }, [filters]);
   const [version, setVersion] = useState(0);
+  const [selected, setSelected] = useState(() => new Set());
+  const [isSelecting, setSelecting] = useState(false);
   const store = useMemo(() => new PictureStore(settled, changed), [settled, version]);
-  onRun((event) => { if (event === "done" || event === "restarted") setVersion((number) => number + 1); });
+  onRun((event) => { if (["done", "changed", "restarted"].includes(event)) setVersion((number) => number + 1); });
   shared.list = store;
   useEffect(() => { store.need(0, 0); }, [store]);
   const isEmpty = store.isLoaded && !store.length && !store.error;
@@ -209,12 +276,14 @@ export function Gallery({ hidden, session }) {
       <header class="bar">
         <h1>Gallery</h1>
         <p class="total" role="status">${store.isLoaded && !store.isFiltered ? count(store.length, "picture") : ""}</p>
+        <button class="quiet" aria-pressed=${String(isSelecting)} onClick=${() => { setSelecting(!isSelecting); setSelected(new Set()); }}>Select</button>
         <${Filters} filters=${filters} change=${setFilters} />
       </header>
       ${store.error && html`<p class="problem" role="alert">${store.error.message} <button class="quiet" onClick=${() => store.load(0)}>Try again</button></p>`}
       ${isEmpty && (store.isFiltered
         ? html`<div class="empty"><p>No picture matches.</p></div>`
         : html`<div class="empty"><p>There is no picture yet.</p><p>Draw the first one: <code>limner generate "a red fox in the snow"</code></p></div>`)}
-      <${Grid} store=${store} />
+      <${Grid} store=${store} selected=${selected} setSelected=${setSelected} isSelecting=${isSelecting} />
+      <${SelectionBar} selected=${selected} change=${setSelected} changed=${() => setVersion((number) => number + 1)} />
     </section>`;
 }

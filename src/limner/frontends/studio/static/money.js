@@ -2,6 +2,7 @@
 
 import { html, useEffect, useState } from "/static/vendor/preact-htm.js";
 import { get, send, thumbnail } from "/static/api.js";
+import { confirmed } from "/static/dialog.js";
 import { follow, onRun } from "/static/runs.js";
 import { count, moment, usd } from "/static/words.js";
 
@@ -65,6 +66,10 @@ const byProvider = (models) => {
 function Job({ job, act }) {
   const [price, setPrice] = useState(null);
   const settle = (event) => { event.preventDefault(); act(`/api/jobs/${job.id}/settle`, { cost_usd: price }); };
+  const forget = async () => {
+    const text = "It is closed at its quoted price, and the bytes that are here are deleted.";
+    if (await confirmed({ title: "Forget the job?", text, yes: "Forget" })) act(`/api/jobs/${job.id}/forget`);
+  };
   return html`
     <tr><td>${moment(job.created_ms)}</td><td>${job.provider} · ${job.model}<br /><code>${job.id}</code></td><td>${job.state}</td>
       <td class="number">${usd(job.quoted_usd)}</td>
@@ -74,7 +79,7 @@ function Job({ job, act }) {
           ${price === null
             ? html`<button onClick=${() => setPrice("")}>Settle</button>`
             : html`<form onSubmit=${settle}><input aria-label="What the provider charged, in dollars" placeholder="0.04" inputmode="decimal" value=${price} onInput=${(event) => setPrice(event.target.value)} /><button class="main" disabled=${!price.trim()}>Settle</button></form>`}
-          <button onClick=${() => confirm("Close the job at its quoted price, and delete the bytes that are here?") && act(`/api/jobs/${job.id}/forget`)}>Forget</button>`}
+          <button onClick=${forget}>Forget</button>`}
       </td></tr>`;
 }
 

@@ -1,9 +1,11 @@
 // A handle -> the page of one picture: the picture, its facts, its cost and its family.
 
 import { html, useEffect, useRef, useState } from "/static/vendor/preact-htm.js";
-import { download, file, get, thumbnail } from "/static/api.js";
+import { download, file, get, send, thumbnail } from "/static/api.js";
+import { confirmed } from "/static/dialog.js";
 import { shared } from "/static/gallery.js";
 import { Icon } from "/static/icons.js";
+import { changedElsewhere } from "/static/runs.js";
 import { bytes, moment, nameOf, usd } from "/static/words.js";
 
 const MAX_SCALE = 16;
@@ -82,13 +84,13 @@ const origin = ({ lineage }) => {
   if (!lineage) return "";
   if (lineage.provider) return `${lineage.provider} · ${lineage.model}`;
   if (lineage.file) return "from a file";
-  return { transform: "changed", fit: "fitted for a model", cover: "cropped to size" }[lineage.made] || (lineage.made ? `as ${lineage.made.toUpperCase()}` : "received");
+  return { transform: "changed", fit: "fitted for a model", cover: "cropped to size", sheet: "contact sheet", mask: "mask" }[lineage.made] || (lineage.made ? `as ${lineage.made.toUpperCase()}` : "received");
 };
 
 // The family as columns: ancestors on the left, this picture in the middle, what became of it right.
 function Family({ facts: all }) {
   // What models were sent is no picture that a person made.
-  const facts = { ...all, offspring: all.offspring.filter((one) => one.lineage.made !== "fit") };
+  const facts = { ...all, offspring: all.offspring.filter((one) => !["fit", "mask"].includes(one.lineage.made)) };
   if (!facts.ancestors.length && !facts.offspring.length) return null;
   const self = { handle: facts.handle, lineage: facts.lineage, parent: null };
   const known = new Map([self, ...facts.ancestors, ...facts.offspring].map((one) => [one.handle, one]));
@@ -130,7 +132,7 @@ function Family({ facts: all }) {
             return html`<a key=${one.handle} class="relative" style=${{ transform: `translate(${x}px, ${y}px)` }}
               href=${"#/picture/" + one.handle} aria-current=${isSelf ? "true" : null}
               aria-label=${isSelf ? "This picture" : origin(one)}>
-              <img src=${thumbnail(one.handle)} alt="" width=${edge} height=${edge} />
+              <img src=${thumbnail(one.handle)} alt="" width=${edge} height=${edge} onError=${(event) => event.target.classList.add("broken")} />
               <span>${isSelf ? "this picture" : origin(one)}</span></a>`;
           })}
         </div>
@@ -174,12 +176,16 @@ function Details({ facts }) {
   const { lineage } = facts;
   return html`
     ${lineage.prompt && html`<section><h2>Prompt</h2><p class="prompt">${lineage.prompt}</p>
-      <button class="quiet" onClick=${() => navigator.clipboard.writeText(lineage.prompt)}>Copy</button></section>`}
+      <button class="quiet" aria-label="Copy the prompt" onClick=${() => navigator.clipboard.writeText(lineage.prompt)}>Copy</button></section>`}
+    ${lineage.revised_prompt && html`<section><h2>Prompt as the provider revised it</h2><p class="prompt">${lineage.revised_prompt}</p></section>`}
     <section><h2>Facts</h2>
       <dl class="facts">
         <${Fact} name="Cost">${facts.cost_usd == null ? "free" : `${usd(facts.cost_usd)}${facts.cost_source ? ` (${facts.cost_source})` : ""}`}<//>
         <${Fact} name="Model">${lineage.provider && `${lineage.provider}/${lineage.model}`}<//>
         <${Fact} name="Seed">${lineage.seed}<//>
+        <${Fact} name="Quality">${lineage.quality}<//>
+        <${Fact} name="Backdrop">${lineage.background}<//>
+        <${Fact} name="Without">${lineage.negative_prompt}<//>
         <${Fact} name="Size">${facts.dimensions.width} × ${facts.dimensions.height}<//>
         <${Fact} name="File">${facts.mime.split("/")[1].toUpperCase()}, ${bytes(facts.bytes)}<//>
         <${Fact} name="Came">${moment(facts.created_ms)}<//>
@@ -217,6 +223,16 @@ export function PicturePage({ handle }) {
     addEventListener("keydown", keys);
     return () => removeEventListener("keydown", keys);
   }, [handle]);
+  const remove = async () => {
+    const isMeant = await confirmed({
+      title: "Delete this picture?", yes: "Delete",
+      text: "Its bytes and small forms are deleted, also in limner's own folder of generated pictures. What it cost stays in the ledger. Files in your own folders stay.",
+    });
+    if (!isMeant) return;
+    try { await send("POST", "/api/deletions", { handles: [handle] }); } catch (problem) { setError(problem); return; }
+    location.hash = after ? "#/picture/" + after.handle : "#/";
+    changedElsewhere();
+  };
   const title = facts ? nameOf(facts.lineage.prompt || (facts.lineage.file || "").split("/").pop()) : "Picture";
   const [before, after] = [neighbour(handle, -1), neighbour(handle, 1)];
   return html`
@@ -233,6 +249,7 @@ export function PicturePage({ handle }) {
         ${facts && html`<a class="button" href=${"#/inspect/" + handle}>Inspect</a>`}
         ${facts && html`<a class="button" href=${`#/compare/${parentOf(facts) || "-"}/${handle}`}>Compare</a>`}
         ${facts && html`<a class="button" href=${download(handle)} aria-label="Save the picture"><${Icon} name="save" /></a>`}
+        ${facts && html`<button class="bad" aria-label="Delete the picture" onClick=${remove}><${Icon} name="bin" /></button>`}
       </header>
       ${error && html`<p class="problem" role="alert">${error.message}</p>`}
       ${facts && html`<div class="split">

@@ -49,6 +49,9 @@ export function follow(run) {
   tell("started", run);
 }
 
+// Another page of this window changed what the gallery lists.
+export const changedElsewhere = () => tell("changed");
+
 export function onRun(listener) {
   useEffect(() => {
     listeners.add(listener);

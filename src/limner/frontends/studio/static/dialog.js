@@ -1,0 +1,25 @@
+// A question with two buttons -> whether the user said yes.
+
+import { html, render } from "/static/vendor/preact-htm.js";
+
+export const confirmed = ({ title, text, yes }) => new Promise((resolve) => {
+  const holder = document.body.appendChild(document.createElement("div"));
+  const before = document.activeElement;
+  let said = false;
+  const end = () => {
+    render(null, holder);
+    holder.remove();
+    if (before && before.isConnected) before.focus();
+    resolve(said);
+  };
+  render(html`
+    <dialog aria-labelledby="dialog-title" aria-describedby="dialog-text" onClose=${end}>
+      <h2 id="dialog-title">${title}</h2>
+      <p id="dialog-text">${text}</p>
+      <form method="dialog" class="dialog-actions">
+        <button>Cancel</button>
+        <button class="main bad" onClick=${() => { said = true; }}>${yes}</button>
+      </form>
+    </dialog>`, holder);
+  holder.querySelector("dialog").showModal();
+});

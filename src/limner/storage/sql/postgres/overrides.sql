@@ -1,0 +1,57 @@
+-- The statements that one text cannot say for both databases, each with the parameters and the
+-- columns of its SQLite twin.
+
+-- name: batch_claim
+-- Rows that another process is claiming are left out, so that no process waits for another.
+UPDATE batch_rows
+SET state = 'running', owner = :owner, tries = tries + 1, updated_ms = :now_ms
+WHERE batch_id = :batch_id
+    AND row_key IN (
+        SELECT next.row_key FROM batch_rows AS next
+        WHERE next.batch_id = :batch_id AND next.state = 'waiting'
+            AND next.not_before_ms <= :now_ms
+        ORDER BY next.number
+        LIMIT :count
+        FOR UPDATE SKIP LOCKED
+    )
+    AND EXISTS (SELECT 1 FROM batches WHERE batches.id = :batch_id AND batches.state = 'open')
+RETURNING row_key, number, tool, arguments, tries;
+
+-- name: gallery_by_words
+SELECT id FROM gallery
+WHERE found_by @@ words_query(:words) AND id < :before
+    AND :session_id IN ('', session_id) AND :day IN ('', day) AND :model IN ('', model)
+    AND :provider IN ('', provider) AND cost_nano >= :cost_nano
+ORDER BY id DESC LIMIT :limit OFFSET :skip;
+
+-- name: gallery_totals_clear
+DELETE FROM gallery_total_parts;
+
+-- name: home_check
+-- PostgreSQL checks its pages by itself.
+SELECT 'ok';
+
+-- name: item_search
+-- SQLite's LIKE takes small and capital letters for the same.
+SELECT session_id, item FROM items
+WHERE item ILIKE :pattern ESCAPE '\'
+ORDER BY session_id, seq
+LIMIT :limit;
+
+-- name: spending_by_session
+-- A session has one part, and the index gives the order.
+SELECT name, settled_nano + unknown_nano AS nano, calls, last_id
+FROM spending_parts
+WHERE kind = 'session' AND calls > 0 AND (CAST(:after AS bigint) IS NULL OR last_id < :after)
+ORDER BY last_id DESC
+LIMIT :limit;
+
+-- name: spending_clear
+DELETE FROM spending_parts;
+
+-- name: spending_rebuild
+INSERT INTO spending_parts
+SELECT
+    kind, name, 0, sum(settled_nano), sum(unknown_nano), sum(in_flight_nano), sum(calls), max(id)
+FROM ledger_counts
+GROUP BY kind, name;
