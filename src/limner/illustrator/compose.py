@@ -312,11 +312,22 @@ def _draw_foam(canvas: Canvas, placed: Placed) -> None:
 
 
 def _draw_part(canvas: Canvas, part: Part, drawings: dict[str, Asset]) -> None:
-    flip = ' flip="horizontal"' if part.mirrored else ""
-    canvas.add(
+    more = ' flip="horizontal"' if part.mirrored else ""
+    if part.angle:
+        more += f' rotate="{number(part.angle)}"'
+    drawn = (
         f'<asset name="{_drawing(part, drawings)}" x="{number(part.left)}" y="{number(part.top)}" '
-        f'size="{number(part.size)}"{flip}/>'
+        f'size="{number(part.size)}"{more}/>'
     )
+    if part.clip is not None:
+        left, top, right, low, bulge = part.clip
+        edge = (
+            f"Q{number((left + right) / 2)} {number(low + 2 * bulge)} {number(left)} {number(low)}"
+        )
+        data = f"M{number(left)} {number(top)}H{number(right)}V{number(low)}{edge}Z"
+        cut = canvas.define(f'<clipPath id="{{id}}"><path d="{data}"/></clipPath>')
+        drawn = f'<g clip-path="{cut}">{drawn}</g>'
+    canvas.add(drawn)
 
 
 def _drawing(part: Part, drawings: dict[str, Asset]) -> str:
