@@ -37,5 +37,6 @@ def _commit(root: Path) -> str | None:
 
 
 def _git(root: Path, *words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=True)
+    command = ["git", *words]  # from the PATH of the developer
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
     return done.stdout.strip()

@@ -169,16 +169,15 @@ def _split(words: list[str]) -> tuple[str | None, list[str]]:
 
 def _version() -> str:
     """The version, and the commit if limner was installed from a wheel."""
-    # With the rest of what only help needs.
-    from importlib.resources import files  # noqa: PLC0415
-
-    from limner import __version__  # noqa: PLC0415
+    import limner  # noqa: PLC0415 - only help needs it
 
     try:
-        commit = files("limner").joinpath("commit.txt").read_text(encoding="ascii").strip()
+        place = limner.__file__.replace("__init__.py", "commit.txt")
+        with open(place, encoding="ascii") as file:  # noqa: PTH123 - pathlib doubles the time
+            commit = file.read().strip()
     except OSError:
-        return f"limner {__version__}"
-    return f"limner {__version__} ({commit})"
+        return f"limner {limner.__version__}"
+    return f"limner {limner.__version__} ({commit})"
 
 
 def _overview(words: list[str]) -> int:
