@@ -28,7 +28,7 @@ from limner.dollars import usd_to_nano
 from limner.errors import InputInvalid, LimnerError, StorageError
 from limner.money.caps import Caps
 from limner.net.per_loop import PerLoop
-from limner.settings import Settings, load
+from limner.settings import BudgetSettings, Settings, load
 from limner.settings.variables import Variables
 from limner.storage.blobs import Blobs
 from limner.storage.home import Home
@@ -190,6 +190,13 @@ class Components:
             # A call says that the budget is short before its time limit ends it.
             wait_s=self.settings.tools.timeout_s * 0.9,
         )
+
+    def adopt_budget(self, budget: BudgetSettings) -> None:
+        """Check the next calls against other caps."""
+        self.settings = replace(self.settings, budget=budget)
+        changed = _caps(self.settings, None)
+        self._caps = replace(changed, program_nano=self._caps.program_nano)
+        self.money.change_caps(self._caps)
 
     @part
     def _http(self) -> Http:

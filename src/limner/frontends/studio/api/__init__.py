@@ -9,6 +9,7 @@ from limner.frontends.studio.api import (
     live,
     money,
     pictures,
+    preferences,
     selections,
 )
 
@@ -18,6 +19,7 @@ ENDPOINTS = (
     *drawings.ENDPOINTS,
     *inspections.ENDPOINTS,
     *money.ENDPOINTS,
+    *preferences.ENDPOINTS,
     *conversations.ENDPOINTS,
     *live.ENDPOINTS,
 )
