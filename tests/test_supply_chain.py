@@ -193,7 +193,7 @@ def test_a_release_is_built_from_its_sdist_and_works_in_a_clean_environment(tmp_
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
     run(*pip, "--target", str(packages), str(wheel))
     # The dependencies of the tests' own environment; limner comes from the wheel alone.
-    others = Path(metadata.distribution("msgspec").locate_file(""))
+    others = Path(str(metadata.distribution("msgspec").locate_file("")))
     (packages / "dependencies.pth").write_text(f"{others}\n")
     limner = [str(tmp_path / "venv/bin/python"), "-m", "limner"]
     env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
