@@ -29,7 +29,7 @@ _METRES = {
     "sandwich soccer-ball taco teacup-without-handle tennis tropical-fish tumbler- "
     "glass wine-glass",
     0.2: "american-football basketball billed-cap birthday-cake blackbird blossom blue- "
-    "book book-stack books bottle-with-popping-cork bowl-with-spoon bread camera "
+    "full-moon crescent-moon book book-stack books bottle-with-popping-cork bowl-with-spoon bread camera "
     "cheese- cheese-wedge chess-bishop chess-king chess-knight chess-pawn chess-queen "
     "chess-rook closed-book cooked-rice crown crystal-ball dove ear-of-corn fork-and- "
     "knife- gem-stone green-book hammer headphone hedgehog hibiscus honey-pot "
@@ -59,7 +59,7 @@ _METRES = {
     "leopard long-drum mailbox oven rake seal server sink snowman snowman- toilet "
     "washing-machine without-snow wolf-sitting",
     1.4: "bamboo bathtub bear-sitting bench bicycle cactus crocodile deer dolphin donkey "
-    "stone-wall easel fireplace floor-lamp fridge goblin gorilla kangaroo lion-sitting llama "
+    "easel fireplace floor-lamp fridge goblin gorilla kangaroo lion-sitting llama "
     "manual-wheelchair motor- orangutan orc ostrich panda-sitting ram rocking-chair "
     "rug scarecrow scooter shark shopping-cart signboard skeleton spear stone-statue "
     "surfboard table tiger trident unicorn walrus wheelbarrow",
@@ -69,14 +69,14 @@ _METRES = {
     "sarcophagus standing tent totem two-hump-camel wardrobe water-buffalo well "
     "werewolf zebra",
     3.2: "auto-rickshaw automobile battle-tank boat bulldozer camping carriage chariot "
-    "christmas-tree dragon forklift fuel-pump gas-pump giraffe hot-springs igloo "
+    "ringed-planet christmas-tree dragon forklift fuel-pump gas-pump giraffe hot-springs igloo "
     "motor-boat oncoming-automobile oncoming-taxi orca person-rowing- pickup-truck "
     "playground-slide police-car racing-car small-airplane speedboat sport-utility- "
     "vehicle street-lamp taxi vertical-traffic-light",
     4.5: "ambulance carousel-horse delivery-truck drakkar elephant fire-engine fountain "
     "giraffe helicopter hut leafless-tree mammoth minibus palm-tree sailboat sauropod "
     "sailing-ship submarine t-rex tractor tram-car treehouse trolleybus watchtower",
-    6.5: "air-balloon articulated-lorry barn bullet-train bus castle-ruins cave circus- "
+    6.5: "stone-wall air-balloon articulated-lorry barn bullet-train bus castle-ruins cave circus- "
     "tent convenience-store deciduous-tree derelict-house double-decker-bus "
     "evergreen-tree flying-saucer high-speed-train hot- house locomotive medieval- "
     "gate railway-car rocket sand-island shinto-shrine spouting-whale tram waterfall "
