@@ -38,7 +38,7 @@ EXTRAS = {
     "cjk": "noto_cjk_sans_otc",
     "heic": "pillow_heif",
     "pdf": "pypdfium2",
-    "team": "psycopg",
+    "team": "obstore",
     "mcp": "uvicorn",
     "c2pa": "c2pa",
     "telemetry": "opentelemetry",
