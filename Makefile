@@ -94,6 +94,10 @@ ecosystem: $(DEV) ## Run limner in every agent and framework, with four releases
 
 ##@ Release
 
+docs: $(DEV) ## Build the documentation site in build/site; a broken link fails
+	$(BIN)/python scripts/docs_site.py
+	$(BIN)/zensical build --strict --clean
+
 lock: ## Write the versions and hashes of all dependencies (ARGS=--upgrade takes the newest)
 	$(PYTHON) scripts/lock.py $(ARGS)
 
@@ -108,4 +112,4 @@ wheel: $(RUN) ## Build the wheel, always the same bytes, and its SBOM (CycloneDX
 	$(BIN)/python -m hatchling build --target wheel --directory dist
 	$(BIN)/python scripts/sbom.py dist
 
-.PHONY: help setup lock wheel audit demo test check format bench prices fuzz faults kills ecosystem mutants clean
+.PHONY: help docs setup lock wheel audit demo test check format bench prices fuzz faults kills ecosystem mutants clean

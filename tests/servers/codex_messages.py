@@ -44,6 +44,7 @@ RECORDING = {
 # The messages that Codex does not have, and why limner has them.
 OURS: Mapping[str, str] = {
     "thread/spend/updated": "what a turn has cost; a client gets it if it asks for it",
+    "thread/item/stored": "an item with its arguments and its cost; a client gets it if it asks",
     "thread/tools/set": "a client changes its tools while a thread is open",
     "thread/tools/changed": "the answer to that for the other clients; on request only",
     "codex/event/*": "protocol v1, which Codex has removed",

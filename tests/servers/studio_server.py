@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import httpx2
 
 from limner import Limner
+from limner.frontends.connection_guard import LIMITS, ServerLimits
 from limner.frontends.http_listener import bind
 from limner.frontends.studio.server import HOST, StudioOptions, open_server
 
@@ -40,11 +41,11 @@ class RunningStudio:
 
 @asynccontextmanager
 async def running(
-    lim: Limner, *, enters: bool = True, port: int = 0
+    lim: Limner, *, enters: bool = True, port: int = 0, limits: ServerLimits = LIMITS
 ) -> AsyncGenerator[RunningStudio]:
     """A studio on a free port, until the block ends."""
     bound = bind(HOST, port)
-    async with open_server(lim, bound, StudioOptions()) as (server, url):
+    async with open_server(lim, bound, StudioOptions(), limits=limits) as (server, url):
         serving = asyncio.create_task(server.serve(sockets=[bound]))
         origin = url.partition("/?")[0]
         try:

@@ -10,6 +10,7 @@ import msgspec
 from limner.content import Text
 from limner.errors import InputInvalid
 from limner.tools.base import ToolCall, ToolResult
+from limner.wires.base import Usage
 from limner.wires.items import (
     OUTPUT_KINDS,
     Item,
@@ -49,10 +50,22 @@ def parse_call(item: Item, *, takes_any_json: bool = False) -> ToolCall:
 def output_item(call: Item, result: ToolResult, *, verbatim: bool = False) -> dict[str, Any]:
     """The output of a call.
 
-    It is marked if its text comes from outside, unless the model is to get it ``verbatim``.
+    It is marked if its text comes from outside, unless the model is to get it ``verbatim``. Its
+    cost is for the store alone, as is `usage_member`.
     """
     item = _output(call, _result_parts(result), success=result.ok)
+    if result.cost_nano:
+        item["cost_nano"] = result.cost_nano
     return {**item, "untrusted": True} if result.untrusted and not verbatim else item
+
+
+def usage_member(usage: Usage, cost_nano: int) -> dict[str, int]:
+    """What the request to a model took, for the last item of the answer."""
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cost_nano": cost_nano,
+    }
 
 
 def error_output(call: Item, error: InputInvalid) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from limner.agent.call_items import error_output
+from limner.agent.call_items import error_output, usage_member
 from limner.agent.compaction import Compactor, is_too_long
 from limner.agent.events import (
     Compacted,
@@ -38,7 +38,7 @@ from limner.errors import InputInvalid, LimnerError, ProviderError, UnexpectedEr
 from limner.money.ledger import Money
 from limner.net.redaction import redact
 from limner.tools.registry import ToolRegistry
-from limner.wires.base import Answer, Prompt, ToolOffer, Usage
+from limner.wires.base import Prompt, ToolOffer, Usage
 from limner.wires.items import Item, image_parts, message, text_part
 
 INTERRUPTED = (
@@ -194,7 +194,7 @@ class Turn:
         await self._record.add_input(given)
         while True:
             reply = await self._ask_within_window()
-            calls = await self._add_answer(reply.answer)
+            calls = await self._add_answer(reply)
             try:
                 await self._run_calls(calls)
             finally:
@@ -258,8 +258,9 @@ class Turn:
             conversation=self._session_id,
         )
 
-    async def _add_answer(self, answer: Answer) -> list[Item]:
+    async def _add_answer(self, reply: ModelReply) -> list[Item]:
         """Add the items of the model to the history; return the calls among them."""
+        answer = reply.answer
         items = list(answer.items) or [message("assistant", text_part(answer.text))]
         if any(image_parts(item) for item in items):
             source = self._config.found.model.name
@@ -271,6 +272,8 @@ class Turn:
             first = next((at for at, item in enumerate(items) if item["type"] == "message"), None)
             if first is not None:
                 items[first] = {**items[first], "id": self._message_id}
+        if answer.usage is not None and (answer.usage.input_tokens or reply.cost_nano):
+            items[-1] = {**items[-1], "usage": usage_member(answer.usage, reply.cost_nano)}
         return await self._record.add_answer(items)
 
     async def _run_calls(self, calls: Sequence[Item]) -> None:

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -139,6 +139,12 @@ class Sessions:
             )
         )
         return [read_about(row) for row in rows]
+
+    async def known(self, ids: Sequence[str]) -> set[str]:
+        """Those of the ids that are ids of sessions."""
+        return await self._store.read(
+            lambda tx: {one for one in ids if tx.one("session_about", id=one) is not None}
+        )
 
     async def rename(self, session_id: str, name: str | None) -> None:
         """Set or remove the name of a session.

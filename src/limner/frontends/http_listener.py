@@ -101,12 +101,19 @@ class GuardedProtocol(H11Protocol):
         """Report how much it holds, and how much of the request is still missing."""
         self.guarded.hold(len(data))
         super().data_received(data)
+        if self.transport.get_protocol() is not self:
+            return  # it is a web socket now
         if self.conn.their_state is h11.IDLE:
             self.guarded.expect(self.guard.limits.head_s)
         elif self.conn.their_state is h11.SEND_BODY:
             self.guarded.expect(self.guard.limits.request_s)
         else:
             self.guarded.settle()
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """Report that it left: the web socket counts itself."""
+        self.guarded.leave()
+        super().handle_websocket_upgrade(event)
 
     def on_response_complete(self) -> None:
         """Report that the request is done."""

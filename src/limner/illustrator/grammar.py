@@ -76,11 +76,17 @@ COLLECTIVES = {
     "audience": 8,
     "team": 4,
     "family": 4,
+    "family of three": 3,
+    "family of four": 4,
+    "family of five": 5,
+    "family of six": 6,
+    "parents": 2,
     "band": 3,
     "rock band": 3,
 }
 # The count for a plural without a number.
 BARE_PLURAL = 3
+FRUIT_OF_A_TREE = 7
 
 COLOURS = {
     "red": "#e0242f",
@@ -149,6 +155,11 @@ RELATIONS = {
     "upon": "on",
     "onto": "on",
     "on the shoulder of": "shoulder",
+    "on the head of": "head",
+    "perched on": "on",
+    "balancing on": "on",
+    "skating on": "riding",
+    "surfing on": "riding",
     "on the roof of": "on",
     "on the back of": "riding",
     "at the top of": "on",
@@ -202,6 +213,7 @@ RELATIONS = {
     "fighting": "facing",
     "chasing": "facing",
     "looking at": "facing",
+    "pointing at": "facing",
     "watching": "facing",
     "talking to": "facing",
     "crossing": "on",
@@ -272,8 +284,18 @@ POSITIONS: Mapping[str, tuple[Position, Depth]] = {
     **dict.fromkeys(("in the foreground", "up close", "at the front", "in front"), ("", "near")),
 }
 
+# Words for a part of the body -> the relation of what is on it: "on its head".
+BODY_PLACES = {
+    "shoulder": "shoulder",
+    "head": "head",
+    "back": "riding",
+    "nose": "head",
+    "hat": "head",
+}
 # Words for the thing that was named first.
 PRONOUNS = frozenset({"her", "him", "it", "them"})
+
+POSSESSIVES = frozenset({"its", "his", "her", "their", "my", "your"})
 
 NEGATIONS = frozenset({"no", "without", "not"})
 

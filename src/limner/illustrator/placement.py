@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from limner.illustrator import figures
-from limner.illustrator.attachments import Part
+from limner.illustrator.attachments import Clip, Part
 from limner.illustrator.backdrop import BackdropFrame
 from limner.illustrator.groups import Group, order_by_position
 
@@ -50,9 +50,14 @@ class Placed(msgspec.Struct, frozen=True):
                 left=self.x + part.left * self.scale,
                 top=self.y + part.top * self.scale,
                 size=part.size * self.scale,
+                clip=part.clip and self._clip(part.clip),
             )
             for part in ordered
         ]
+
+    def _clip(self, clip: Clip) -> Clip:
+        left, top, right, low, bulge = (edge * self.scale for edge in clip)
+        return left + self.x, top + self.y, right + self.x, low + self.y, bulge
 
     @property
     def box(self) -> Box:

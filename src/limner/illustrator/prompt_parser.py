@@ -135,6 +135,8 @@ class _Parser(msgspec.Struct):
             # "a sign with a bird on top"
             self.things.change_last(relation=Relation("on", 0))
         self._settle_verb("left out")
+        for word in self.look_words:
+            self._note(word, "left out")
         if self.placing is not None:
             self._note(self.placing_words, "left out")
         if self.burning:
@@ -168,12 +170,29 @@ class _Parser(msgspec.Struct):
                     self.places.append("meadow")
             elif text in grammar.OTHER_THINGS:
                 self._miss(text)
-            elif self._take_look(text) or self._take_part(text):
+            elif self._take_body_place(text) or self._take_look(text) or self._take_part(text):
                 pass
             elif not (self._take_scene(phrase) or self._take_thing(phrase)):
                 continue
             return length
         return 0
+
+    def _take_body_place(self, text: str) -> bool:
+        """The part of the body that a thing is on: "on a pirate's shoulder", "on its head"."""
+        kind = grammar.BODY_PLACES.get(text)
+        if kind is None:
+            return False
+        owned = self.words[self.at - 1] in grammar.POSSESSIVES if self.at else False
+        if owned and self.relation == "on":
+            if not self.things.tie_back(kind):
+                return False
+            self.relation = None
+        elif not (
+            self.things.was_just_named(self.words[self.at - 1]) and self.things.move_to(kind)
+        ):
+            return False
+        self._note(text, "drawn", kind)
+        return True
 
     def _take_style(self, text: str) -> bool:
         """Words for a style or a mood; a picture has one."""
@@ -296,7 +315,9 @@ class _Parser(msgspec.Struct):
         for word in self.look_words:
             self._note(word, state)
         look = dict(self.look)
-        if self.colour in people.HAIR_COLOURS and name != "robot":
+        if self.colour in people.SKIN_COLOURS:
+            look.setdefault("skin", people.SKIN_COLOURS[self.colour])
+        elif self.colour in people.HAIR_COLOURS and name != "robot":
             look.setdefault("top_colour", grammar.COLOURS[self.colour])
         self.look.clear()
         self.look_words.clear()
@@ -312,8 +333,9 @@ class _Parser(msgspec.Struct):
         if wanted or (place is None and text not in people.MOODS and "hair" not in look):
             return False
         whole, before = self._whole(text), self.words[self.at - 1] if self.at else ""
+        is_noun = text not in people.ADJECTIVES | people.MOODS.keys() | people.HAIR_COLOURS.keys()
         if place is not None and (
-            self.relation or self.things.was_just_named(before) or "pose" in look
+            self.relation or self.things.was_just_named(before) or is_noun or "pose" in look
         ):
             self.things.dress(place, {**self.look, **look})
             near = text in people.NEAR_POSES
@@ -372,6 +394,8 @@ class _Parser(msgspec.Struct):
             thing.asset, words, is_after_and=after_and, is_after_of=after_of
         )
         self.relation = meant or self.relation
+        if meant == "hung" and self.count is None and thing.count > 1:
+            thing = replace(thing, count=grammar.FRUIT_OF_A_TREE)
         if self.relation is not None and words not in ("", "with"):
             near = self.things.is_near(self.relation, thing.asset)
             state = "approximated" if near else "drawn"

@@ -49,12 +49,13 @@ _METRES = {
     "briefcase carpentry-saw cat cat-sleeping crossed-swords drone eagle flamingo "
     "framed-picture goose guitar kite luggage manta-ray mirror monkey octopus paper- "
     "boat peacock raccoon-sitting samurai-helmet saxophone skateboard swan television "
+    "skateboard-side "
     "treasure-chest turkey umbrella viking-helmet violin",
     0.7: "aloe anvil banjo beehive boar branch broom bullseye cauldron dog dog-sleeping "
     "ewe fern fire fishing-pole fox-sitting globe- goat guide-dog jellyfish kick- "
     "scooter koala-sitting penguin pig poodle rock satellite-antenna showing-americas "
     "sled sloth telescope vines wheel window",
-    0.95: "anchor barrel bush chair coffin crate database dog-house fence harp headstone "
+    0.95: "anchor armchair barrel bush chair coffin crate database dog-house fence harp headstone "
     "leopard long-drum mailbox oven rake seal server sink snowman snowman- toilet "
     "washing-machine without-snow wolf-sitting",
     1.4: "bamboo bathtub bear-sitting bench bicycle cactus crocodile deer dolphin donkey "
@@ -74,12 +75,12 @@ _METRES = {
     "vehicle street-lamp taxi vertical-traffic-light",
     4.5: "ambulance carousel-horse delivery-truck drakkar elephant fire-engine fountain "
     "giraffe helicopter hut leafless-tree mammoth minibus palm-tree sailboat sauropod "
-    "submarine t-rex tractor tram-car treehouse trolleybus watchtower",
+    "sailing-ship submarine t-rex tractor tram-car treehouse trolleybus watchtower",
     6.5: "air-balloon articulated-lorry barn bullet-train bus castle-ruins cave circus- "
     "tent convenience-store deciduous-tree derelict-house double-decker-bus "
     "evergreen-tree flying-saucer high-speed-train hot- house locomotive medieval- "
     "gate railway-car rocket sand-island shinto-shrine spouting-whale tram waterfall "
-    "whale wind-turbine windmill wood-cabin zeppelin",
+    "whale wire wind-turbine windmill wood-cabin zeppelin",
     10.0: "airplane bank castle church classical-building clock-tower department-store "
     "drawbridge-castle eiffel-tower factory ferris-wheel ferry galleon greek-temple "
     "hindu-temple hospital hotel house-with-garden houses japanese-castle kraken "

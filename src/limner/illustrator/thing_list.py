@@ -21,7 +21,9 @@ _PLAIN_PEOPLE = frozenset(
 )
 _KIN = frozenset({"baby", "woman-standing", "man-standing"})
 # With these, the thing after the word belongs to the thing before it; with others, vice versa.
-_BELONGS_TO_SUBJECT = frozenset({"holding", "wearing", "playing", "eating"})
+_BELONGS_TO_SUBJECT = frozenset({"holding", "wearing", "playing", "eating", "hung", "mounted"})
+# What a thing with another, or of another, is to it.
+_OF_OWNER = {"carrying": "on", "filling": "in", "shoulder with": "shoulder"}
 # With these, both things keep their own places, on these sides.
 _SIDES: Mapping[str, tuple[Position, Position]] = {
     "between": ("middle", ""),
@@ -57,8 +59,13 @@ class ThingList(msgspec.Struct):
         found = {
             "filling": is_after_of and last.asset in figures.CONTAINERS,
             "carrying": words == "with" and figures.carries(owner, info),
+            "shoulder with": figures.is_person(owner)
+            and info.name in figures.ON_SHOULDERS
+            and (words == "with" or is_after_and),
             "wearing": figures.is_worn(info) and (alive or (is_after_and and before == "wearing")),
             "holding": alive and figures.can_be_held(info),
+            "hung": words == "with" and figures.is_hung(owner, info),
+            "mounted": words == "with" and figures.is_mounted(owner, info),
         }
         return next((kind for kind, fits in found.items() if fits), None)
 
@@ -76,18 +83,14 @@ class ThingList(msgspec.Struct):
             self.items[place] = replace(thing, position=after)
             self.joined.append(place)
             return
-        if relation in ("carrying", "filling"):
-            kind = "on" if relation == "carrying" else "in"
-            self.items[place] = replace(thing, relation=Relation(kind, subject))
-            if self.items[subject].asset == "desert-island" and thing.asset == "palm-tree":
-                # The picture of a desert island has a palm already.
-                self.items[subject] = replace(self.items[subject], asset="sand-island")
+        if relation in _OF_OWNER:
+            self._give(place, place - 1 if relation == "filling" else subject, relation)
             return
-        if relation == "busy with":
-            relation = "holding" if self._can_hold(subject, thing) else None
+        relation = self._use(place, subject, relation)
         if relation is None:
             self.joined.append(place)
             return
+        thing = self.items[place]
         if relation in _BELONGS_TO_SUBJECT:
             self.items[place] = replace(thing, relation=Relation(relation, subject))
             return
@@ -96,6 +99,27 @@ class ThingList(msgspec.Struct):
             if self.items[one].relation is None:
                 self.items[one] = replace(self.items[one], relation=Relation(relation, place))
         self.joined = [place]
+
+    def _give(self, place: int, owner: int, relation: str) -> None:
+        """Tie a thing to the thing that has it: apples of a basket, a table with a vase."""
+        thing = self.items[place]
+        self.items[place] = replace(thing, relation=Relation(_OF_OWNER[relation], owner))
+        if self.items[owner].asset == "desert-island" and thing.asset == "palm-tree":
+            # The picture of a desert island has a palm already.
+            self.items[owner] = replace(self.items[owner], asset="sand-island")
+
+    def _use(self, place: int, subject: int, relation: str) -> str | None:
+        """The relation that is drawn; a thing in use may need another picture."""
+        thing, owner = self.items[place], self.items[subject]
+        if relation == "busy with":
+            return "holding" if self._can_hold(subject, thing) else None
+        asset = figures.IN_USE.get((relation, thing.asset), thing.asset)
+        self.items[place] = replace(thing, asset=asset)
+        if relation == "wearing" and asset in figures.HATS and owner.person is not None:
+            self.dress(subject, {"hat": None})
+        if relation == "in" and asset in figures.SEATS:
+            return "on"
+        return "in" if relation == "on" and asset in figures.NESTS else relation
 
     def equip(self, words: str) -> None:
         """Give the last person what belongs to the role: a player has a racket."""
@@ -107,7 +131,7 @@ class ThingList(msgspec.Struct):
     def is_near(self, relation: str, asset: str) -> bool:
         """Whether the picture only comes near to a relation with a thing."""
         loose = relation in ("facing", "busy with")
-        return loose or (relation == "in" and asset not in figures.CONTAINERS)
+        return loose or (relation == "in" and asset not in figures.CONTAINERS | figures.SEATS)
 
     def merge(self, thing: Subject, relation: str | None, *, words: str) -> bool:
         """Whether a thing is one with the last: a surfer girl, a goldfish in its bowl."""
@@ -131,6 +155,16 @@ class ThingList(msgspec.Struct):
         if relation not in LOOSE_RELATIONS | {"busy with"}:
             self.items[last] = replace(self.items[last], relation=Relation(relation, 0))
         return True
+
+    def move_to(self, kind: str) -> bool:
+        """Move a thing to a part of the body of the thing it is on: the shoulder of a pirate."""
+        last = len(self.items) - 1
+        for place, thing in enumerate(self.items):
+            relation = thing.relation
+            if relation is not None and relation.kind == "on" and relation.to == last:
+                self.items[place] = replace(thing, relation=Relation(kind, last))
+                return True
+        return False
 
     def set_on_fire(self) -> None:
         """Add flames to the last thing."""

@@ -167,6 +167,7 @@ def test_our_schemas_have_the_file_names_of_codex(upstream: CodexSchema, tmp_pat
         "v2/ThreadToolsSetParams.json",
         "v2/ThreadToolsSetResponse.json",
         "v2/ThreadSpendUpdatedNotification.json",
+        "v2/ThreadItemStoredNotification.json",
         "v2/ThreadToolsChangedNotification.json",
     }
 

@@ -153,6 +153,10 @@ class TurnNotifications:
         """
         if isinstance(event, events.InputAdded | events.ItemAdded | events.ToolFinished):
             self._context.subscribers.send_item(event.item, turn_id=self.turn_id)
+            stored = notifications.ThreadItemStoredNotification(
+                thread_id=self._context.thread_id, turn_id=self.turn_id, item=dict(event.item)
+            )
+            self._notify(stored)
         handler = self._handlers.get(type(event))
         if handler is not None:
             handler(event)

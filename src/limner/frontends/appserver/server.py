@@ -69,9 +69,22 @@ class Host:
         pending: the requests to clients that wait for a response.
         clients: those that have sent `initialize`.
         closing: closes what the server has opened.
+
+    Args:
+        env: the environment that the settings and keys come from.
+        cwd: the folder of new threads.
+        config: the values of ``--config``.
+        lim: serves the threads and is closed by its owner; None makes one from the rest.
     """
 
-    def __init__(self, *, env: Mapping[str, str], cwd: Path, config: Mapping[str, object]) -> None:
+    def __init__(
+        self,
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        config: Mapping[str, object],
+        lim: Limner | None = None,
+    ) -> None:
         self.log = StderrLog()
         self.pending = PendingRequests(self.log)
         self.clients = Clients()
@@ -79,7 +92,10 @@ class Host:
         # The environment of the process is not kept.
         self.env = None if env is os.environ else env
         known = {key: value for key, value in config.items() if key in all_settings()}
-        self.settings: Settings = load(env=env, cwd=cwd, flags=known)
+        self._given = lim
+        self.settings: Settings = (
+            load(env=env, cwd=cwd, flags=known) if lim is None else lim.settings
+        )
         self.closing = contextlib.AsyncExitStack()
         self._warming: asyncio.TimerHandle | None = None
         for key in config.keys() - known.keys():
@@ -87,7 +103,9 @@ class Host:
 
     @cached_property
     def limner(self) -> Limner:
-        """The tools and everything below them; closed with the server."""
+        """The tools and everything below them; closed with the server that made it."""
+        if self._given is not None:
+            return self._given
         from limner.client import Limner  # noqa: PLC0415 - `initialize` alone does not need it
 
         made = Limner(self.settings, env=self.env, cwd=self.cwd)

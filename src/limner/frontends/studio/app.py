@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.datastructures import Headers, QueryParams
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from limner.errors import (
@@ -31,6 +31,7 @@ from limner.errors import (
 )
 from limner.frontends.studio.access import StudioAccess
 from limner.frontends.studio.api import ENDPOINTS
+from limner.frontends.studio.conversation_socket import PATH, StudioConversations
 from limner.frontends.studio.endpoints import (
     Endpoint,
     EventAnswer,
@@ -88,13 +89,16 @@ STATUSES: tuple[tuple[type[LimnerError], HTTPStatus], ...] = (
 class StudioApp:
     """The ASGI application."""
 
-    def __init__(self, parts: StudioParts, access: StudioAccess) -> None:
+    def __init__(
+        self, parts: StudioParts, access: StudioAccess, talks: StudioConversations
+    ) -> None:
         self._access = access
         routes = [Route(one.path, _serve(one, parts), methods=[one.method]) for one in ENDPOINTS]
         pages = [
             Route("/api/openapi.json", _description, methods=["GET"]),
             Route("/", _page("index.html"), methods=["GET"]),
             Route("/static/{path:path}", _static, methods=["GET"]),
+            WebSocketRoute(PATH, talks.serve),
         ]
         self._inner: ASGIApp = Starlette(
             routes=[*routes, *pages], exception_handlers={404: _no_such_page, 405: _no_such_page}
@@ -102,7 +106,7 @@ class StudioApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, if its sender may ask."""
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             return
         refused = self._check(scope)
         app = self._inner if refused is None else refused
@@ -131,7 +135,8 @@ class StudioApp:
                 return RedirectResponse("/", 303, {"set-cookie": cookie, **NO_STORE})
             if access.has_cookie(headers):
                 return RedirectResponse("/", 303, NO_STORE)
-        status = access.refusal(scope["method"], headers)
+        # A page can open a web socket to any server, so it must be our page.
+        status = access.refusal(scope.get("method", "CONNECT"), headers)
         if status is None:
             return None
         if scope["path"] == "/":

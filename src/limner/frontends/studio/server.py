@@ -16,11 +16,21 @@ import uvicorn
 from limner.client import Limner
 from limner.errors import UserError
 from limner.frontends import server_token
-from limner.frontends.connection_guard import LIMITS, ConnectionGuard, allow_many_files
+from limner.frontends.connection_guard import (
+    LIMITS,
+    ConnectionGuard,
+    ServerLimits,
+    allow_many_files,
+)
 from limner.frontends.http_listener import bind, guarded_protocol, host_names
 from limner.frontends.server_token import TokenOptions
 from limner.frontends.studio.access import StudioAccess, cookie_key
 from limner.frontends.studio.app import StudioApp
+from limner.frontends.studio.conversation_socket import (
+    MAX_MESSAGE_BYTES,
+    StudioConversations,
+    guarded_websocket,
+)
 from limner.frontends.studio.endpoints import StudioParts
 from limner.frontends.studio.runs import StudioRuns
 
@@ -65,7 +75,7 @@ async def serve(lim: Limner, options: StudioOptions, *, show: Callable[[str], No
 
 @asynccontextmanager
 async def open_server(
-    lim: Limner, bound: socket.socket, options: StudioOptions
+    lim: Limner, bound: socket.socket, options: StudioOptions, *, limits: ServerLimits = LIMITS
 ) -> AsyncGenerator[tuple[uvicorn.Server, str]]:
     """The server for a socket that listens, and the address that works once."""
     port = bound.getsockname()[1]
@@ -81,20 +91,24 @@ async def open_server(
             key=cookie_key(lim.home),
             is_secure=bool(options.proxy_names),
         )
-        parts = StudioParts(lim=lim, runs=StudioRuns())
+        parts, talks = StudioParts(lim=lim, runs=StudioRuns()), StudioConversations(lim)
+        connections = ConnectionGuard(limits)
         config = uvicorn.Config(
-            StudioApp(parts, access),
-            http=guarded_protocol(ConnectionGuard(LIMITS)),
+            StudioApp(parts, access, talks),
+            http=guarded_protocol(connections),
             log_level="warning",
-            limit_concurrency=LIMITS.connections + LIMITS.newcomers,
+            limit_concurrency=limits.connections + limits.newcomers,
             timeout_graceful_shutdown=GRACE_S,
             server_header=False,
             lifespan="off",
-            ws="none",
+            ws=guarded_websocket(connections),
+            ws_max_size=MAX_MESSAGE_BYTES,
+            ws_per_message_deflate=False,
         )
         try:
             yield uvicorn.Server(config), f"http://{HOST}:{port}/?token={access.invite()}"
         finally:
+            await talks.aclose()
             await parts.runs.aclose()
 
 

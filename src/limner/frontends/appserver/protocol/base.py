@@ -9,7 +9,9 @@ import msgspec
 PROTOCOL_VERSION = "0.166.0"
 """The release of Codex whose app-server protocol this is."""
 
-OUR_NOTIFICATIONS = frozenset({"thread/spend/updated", "thread/tools/changed"})
+OUR_NOTIFICATIONS = frozenset(
+    {"thread/item/stored", "thread/spend/updated", "thread/tools/changed"}
+)
 """The notifications that only limner has; a client gets those that it asks for."""
 
 MAX_U32 = 2**32 - 1

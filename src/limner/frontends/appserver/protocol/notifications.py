@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from limner.frontends.appserver.protocol.accounts import RateLimitSnapshot, ThreadGoal
 from limner.frontends.appserver.protocol.base import Shape
@@ -225,6 +225,18 @@ class ThreadSpendUpdatedNotification(Notice):
     thread_cost_usd: float
 
 
+class ThreadItemStoredNotification(Notice):
+    """An item of the history as it is stored: its pictures are handles.
+
+    The last item of a model's answer has the tokens and the cost of the request in ``usage``, and
+    the output of a tool has its cost in ``cost_nano``.
+    """
+
+    thread_id: str
+    turn_id: str
+    item: dict[str, Any]
+
+
 class ThreadToolsChangedNotification(Notice):
     """The client's tools of the thread were replaced."""
 
@@ -259,6 +271,7 @@ NOTIFICATIONS: Mapping[str, type[Notice]] = {
     "thread/tokenUsage/updated": ThreadTokenUsageUpdatedNotification,
     "thread/spend/updated": ThreadSpendUpdatedNotification,
     "thread/tools/changed": ThreadToolsChangedNotification,
+    "thread/item/stored": ThreadItemStoredNotification,
     "account/rateLimits/updated": AccountRateLimitsUpdatedNotification,
     "account/updated": AccountUpdatedNotification,
     "account/login/completed": AccountLoginCompletedNotification,

@@ -5,6 +5,7 @@ import { html } from "/static/vendor/preact-htm.js";
 const SHAPES = {
   gallery: "M3 5h8v8H3zM14 5h7v5h-7zM14 13h7v6h-7zM3 16h8v3H3z",
   draw: "M4 20l1-5L16 4l4 4L9 19zM13.5 6.5l4 4",
+  talk: "M4 5h16v11H10l-4 4v-4H4z",
   money: "M4 19V9M10 19V5M16 19v-7M21 19H3",
   compare: "M12 3v18M4 6h5v12H4zM15 6h5v12h-5z",
   back: "M14 5l-7 7 7 7",
