@@ -107,8 +107,11 @@ class StoredPicture:
 
     @property
     def path(self) -> Path:
-        """The file with its bytes, to copy from; it must not be changed."""
-        return self._lim.components.blobs.path(self.handle)
+        """The file with its bytes, to copy from; it must not be changed.
+
+        If the pictures of this home are in a bucket, it is a copy, and this call may fetch it.
+        """
+        return self._lim.components.blobs.local_path(self.handle)
 
     async def bytes(self) -> bytes:
         """Its bytes, as they were received.

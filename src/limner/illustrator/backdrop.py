@@ -156,6 +156,8 @@ def draw_foreground(canvas: Canvas, scene: Scene) -> None:
     indoors = scene.has(*INDOORS)
     if not indoors:
         foreground.draw_corners(canvas, scene, _light(scene))
+    if scene.has("crowd"):
+        foreground.draw_crowd(canvas)
     if scene.weather & {"rain", "storm"} and not indoors:
         sky.draw_rain(canvas)
     if "autumn" in scene.weather and not indoors:

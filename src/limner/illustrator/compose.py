@@ -9,7 +9,7 @@ from random import Random
 import msgspec
 from msgspec.structs import replace
 
-from limner.illustrator import assets, figures, grammar, styles
+from limner.illustrator import assets, figures, grammar, land, styles
 from limner.illustrator.assets import AssetInfo
 from limner.illustrator.attachments import Part
 from limner.illustrator.backdrop import draw_backdrop, draw_foreground, find_frame
@@ -30,7 +30,8 @@ _WATERS = frozenset({"sea", "beach", "lake", "river", *INDOORS})
 _FALLING = frozenset({"rain", "storm", "snowfall", "fog"})
 # Pictures that are repeated to both sides of the canvas, and the share of their width until the
 # next; neighbours overlap a little, so that no gap shows.
-_LONG = {"stone-bridge": 0.98, "stone-wall": 0.93}
+_LONG = {"stone-bridge": 0.98, "stone-wall": 0.9}
+_ON_RAILS = frozenset({"locomotive", "railway-car", "tram-car"})
 _MAX_SIGN_LINES = 6
 # A room with more things gets no furniture of its own.
 _ROOMY = 2
@@ -207,6 +208,8 @@ def complete_scene(requested: Scene, things: list[Subject]) -> Scene:
         if found is None and (places or requested.hour or requested.weather or hours):
             found = "meadow"
         places = tuple(dict.fromkeys((*places, found))) if found else places
+    if places == ("crowd",):
+        places = ("stage", *places)
     if "snowfall" in requested.weather and places and not set(places) & INDOORS:
         places = tuple(dict.fromkeys((*places, "snow")))
     if any(thing.asset == "stone-bridge" for thing in things) and not set(places) & _WATERS:
@@ -266,6 +269,8 @@ def _draw(
         middle = placed.x + (left + right) / 2 * placed.scale
         shadow = canvas.glow("#000000", "#000000", opacities=(0.38, 0))
         canvas.ellipse(middle, foot, half * 1.08, half * 0.16, shadow)
+        if placed.group.parts[0].info.name in _ON_RAILS:
+            land.draw_rails(canvas, foot=foot)
     before = len(canvas.shapes)
     _extend(canvas, placed, drawings)
     for part in placed.parts():

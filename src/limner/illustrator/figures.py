@@ -181,6 +181,11 @@ def stands_behind(info: AssetInfo) -> bool:
     return info.name in _IN_THE_BACK or info.group in ("place-building", "place-religious")
 
 
+def grows(info: AssetInfo) -> bool:
+    """Whether several of a kind differ in size."""
+    return info.group.startswith(("animal-", "plant-"))
+
+
 def flies(info: AssetInfo) -> bool:
     """Whether a thing is in the air by default."""
     return info.name in _IN_THE_AIR

@@ -20,6 +20,8 @@ from limner.illustrator.people import Person
 from limner.illustrator.person_art import draw_person
 
 MAX_FIGURES = 24
+# The sizes of several animals or plants of a kind.
+_GROWN = (1.0, 0.86, 1.08, 0.93, 0.8)
 # The width of a thing for one hand, in 48ths of a person.
 _ONE_HAND = 9.0
 
@@ -145,6 +147,8 @@ def _stand(things: Sequence[Subject], place: int, *, nth: int = 0) -> Part:
         figure = draw_person(person)
         info = replace(info, box=figure.box)
         size = person.size * thing.scale
+    elif figures.grows(info):
+        size *= _GROWN[nth % len(_GROWN)]
     left, _, right, bottom = info.box
     return Part(
         info=info,

@@ -95,7 +95,12 @@ PEOPLE: Mapping[str, Person] = {
 }
 
 # Words for a person -> what the person holds if the prompt names nothing else.
-EQUIPMENT = {"band": "guitar", "rock band": "guitar", "tennis player": "tennis", "knight": "dagger"}
+# Role -> what each of its people holds.
+EQUIPMENT = {
+    **dict.fromkeys(("band", "rock band"), ("guitar", "microphone", "drum")),
+    "tennis player": ("tennis",),
+    "knight": ("dagger",),
+}
 
 # Words for a look that change the person before them. A colour before the word is its colour.
 HAIR_WORDS = {

@@ -208,7 +208,7 @@ SYNONYMS = {
     "jack-o-lantern": "pumpkin, halloween pumpkin, carved pumpkin",
     # places and buildings
     "building-construction": "construction site, crane",
-    "camping": "campsite, camp",
+    "camping": "camp",
     "castle": "palace, fairy tale castle",
     "circus-tent": "circus",
     "classical-building": "temple, greek temple, museum, ~courthouse, ~parliament, ~bank",
@@ -476,7 +476,7 @@ SYNONYMS = {
     "window": "windowsill",
     "guitar": "~ukulele, ~cello, ~bass",
     "trumpet": "~clarinet",
-    "drum": "drums, drum kit, drum set",
+    "drum": "~drum kit, ~drum set",
     "triangular-flag": "flag, red flag",
     "leaf-fluttering-in-wind": "leaves, green leaf, foliage",
 }

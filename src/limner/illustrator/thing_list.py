@@ -135,10 +135,12 @@ class ThingList(msgspec.Struct):
 
     def equip(self, words: str) -> None:
         """Give the last person what belongs to the role: a player has a racket."""
-        tool = people.EQUIPMENT.get(singular(words))
-        if tool and not self.is_full and self.items[-1].count == 1:
-            held = Relation("holding", len(self.items) - 1)
-            self.items.append(Subject(asset=tool, words=tool, relation=held))
+        owner = len(self.items) - 1
+        tools = people.EQUIPMENT.get(singular(words), ())
+        if len(tools) != self.items[owner].count or len(tools) + owner >= MAX_THINGS:
+            return
+        held = Relation("holding", owner)
+        self.items += [Subject(asset=tool, words=tool, relation=held) for tool in tools]
 
     def is_near(self, relation: str, asset: str) -> bool:
         """Whether the picture only comes near to a relation with a thing."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from limner.frontends.studio.api import (
+    batches,
+    checks,
     conversations,
     drawings,
     inspections,
@@ -18,7 +20,9 @@ ENDPOINTS = (
     *selections.ENDPOINTS,
     *drawings.ENDPOINTS,
     *inspections.ENDPOINTS,
+    *checks.ENDPOINTS,
     *money.ENDPOINTS,
+    *batches.ENDPOINTS,
     *preferences.ENDPOINTS,
     *conversations.ENDPOINTS,
     *live.ENDPOINTS,
