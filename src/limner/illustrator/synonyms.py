@@ -95,8 +95,8 @@ SYNONYMS = {
     "~worker, "
     "~gardener, ~baker, ~builder, ~painter, ~photographer, ~musician, ~speaker, "
     "~shopper, ~passenger, ~traveller, ~traveler, team, "
-    "~twins, crowd, audience, family, couple, parents, friend, family of three, family of four, "
-    "family of five, family of six",
+    "~twins, grandparents, old couple, crowd, audience, family, couple, parents, friend, "
+    "family of three, family of four, family of five, family of six",
     "person-superhero": "superhero",
     "person-supervillain": "supervillain, villain",
     "person-surfing": "surfer",
@@ -268,7 +268,9 @@ SYNONYMS = {
     "lamp-genie": "magic lamp, genie lamp, oil lamp",
     "caterpillar": "larva",
     "blanket": "duvet, quilt",
-    "cauldron": "witch cauldron, kettle pot",
+    "armchair": "~throne, easy chair, recliner",
+    "manual-wheelchair": "wheelchair",
+    "cauldron": "~pot, ~cooking pot, witch cauldron, kettle pot",
     "stone-statue": "statue, sculpture",
     "crate": "wooden box, wooden crate",
     "cardboard-box": "box, carton, cardboard, moving box",
