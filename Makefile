@@ -27,7 +27,7 @@ $(DEV): $(RUN) requirements/dev.txt
 	$(PIP) --require-hashes -r requirements/dev.txt
 	@touch $@
 
-# What only the slow tests need: local image models, the real Codex, tmux and npm. It is large. No
+# What only the slow tests need: local image models, the real Codex, tmux, npm and PostgreSQL. It is large. No
 # hash holds for every build of torch (see scripts/lock.py), so pip adds torch at the end.
 $(LOCAL): $(DEV) requirements/local.txt scripts/components.sh
 	sh scripts/components.sh
