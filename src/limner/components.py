@@ -174,7 +174,15 @@ class Components:
         if address is None:
             return Blobs(self.home.blobs)
         if address.startswith("file:"):
-            return Blobs(Path(unquote(address.removeprefix("file://"))))
+            folder = Path(unquote(address.removeprefix("file://")))
+            # A folder that is not mounted must not become a folder of this machine.
+            if not folder.is_dir():
+                raise StorageError(
+                    f"The shared folder {str(folder)!r} does not exist.",
+                    code="NO_BUCKET",
+                    hint="Create or mount it, or correct LIMNER_BLOBS.",
+                )
+            return Blobs(folder)
         from limner.storage.object_blobs import ObjectBlobs
 
         return ObjectBlobs(address, cache=self.home.blob_copies, env=self._variables)

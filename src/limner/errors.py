@@ -412,7 +412,7 @@ MORE_CODES: Mapping[str, tuple[type[LimnerError], str]] = {
     "MODEL_CANNOT_SEE": (UserError, "The model takes no pictures."),
     "MODEL_NO_TEXT": (ModelBadAnswer, "The model answered without text."),
     "NO_API_KEY": (UserError, "The key of the model's service is not set."),
-    "NO_BUCKET": (StorageError, "The bucket of the setting blobs does not exist."),
+    "NO_BUCKET": (StorageError, "The bucket or folder of the setting blobs does not exist."),
     "NO_CHEAP_LANE": (UserError, "The row cannot be sent to a batch API of its vendor."),
     "NO_MODEL": (UserError, "There is no such model, or no model at all."),
     "NO_MEMORY": (LimnerError, "The process has too little memory; nothing was sent."),

@@ -63,14 +63,14 @@ class BucketPlace:
 
         name = hashlib.sha256(str(folder).encode()).hexdigest()[:16]
         self._make: Callable[..., Any] = ObjectBlobs
-        self._server, self._folder, self._address = server, folder, f"s3://{BUCKET}/{name}"
+        self.server, self._folder, self._address = server, folder, f"s3://{BUCKET}/{name}"
         self.blobs = self.elsewhere(folder.name, **more)
         self.library, self.objects = self.blobs._library, self.blobs._objects
 
     def elsewhere(self, name: str, **more: Any) -> Any:
         """The same bucket as another machine sees it, with no copies yet."""
         cache = self._folder.parent / name
-        return self._make(self._address, cache=cache, env=self._server.env, **more)
+        return self._make(self._address, cache=cache, env=self.server.env, **more)
 
     def keys(self) -> list[str]:
         batches = self.library.list(self.objects)

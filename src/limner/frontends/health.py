@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import os
 import platform
@@ -177,6 +178,12 @@ async def _home(lim: Limner) -> str:
     return f"{folder}, {free // 1024**3} GiB free"
 
 
+async def _blobs(lim: Limner) -> str:
+    blobs = lim.components.blobs
+    await asyncio.to_thread(blobs.check)
+    return f"pictures are stored in {blobs.place}"
+
+
 async def _database(lim: Limner) -> str:
     jobs = await lim.money.unfinished_jobs()
     rows = await lim.store.read(lambda tx: tx.all("home_check"))
@@ -300,6 +307,7 @@ async def _extras(_: Limner) -> str:
 CHECKS: dict[str, Callable[[Limner], Awaitable[str]]] = {
     "settings": _settings,
     "home": _home,
+    "blobs": _blobs,
     "database": _database,
     "backups": _backups,
     "imaging": _imaging,

@@ -156,6 +156,8 @@ def draw_foreground(canvas: Canvas, scene: Scene) -> None:
     indoors = scene.has(*INDOORS)
     if not indoors:
         foreground.draw_corners(canvas, scene, _light(scene))
+    if scene.has("crowd"):
+        foreground.draw_crowd(canvas)
     if scene.weather & {"rain", "storm"} and not indoors:
         sky.draw_rain(canvas)
     if "autumn" in scene.weather and not indoors:
@@ -203,6 +205,8 @@ def _draw_outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -
     if "aurora" in scene.weather:
         sky.draw_aurora(canvas, bottom=horizon)
     _draw_cloud_cover(canvas, scene, light, bottom=horizon)
+    if "wind" in scene.weather:
+        sky.draw_wind(canvas)
     if scene.places == ("sky",):
         return sun
     canvas.random.seed(land_seed)

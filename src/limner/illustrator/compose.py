@@ -9,15 +9,15 @@ from random import Random
 import msgspec
 from msgspec.structs import replace
 
-from limner.illustrator import assets, figures, grammar, styles
+from limner.illustrator import assets, figures, grammar, land, styles
 from limner.illustrator.assets import AssetInfo
 from limner.illustrator.attachments import Part
 from limner.illustrator.backdrop import draw_backdrop, draw_foreground, find_frame
-from limner.illustrator.groups import group
+from limner.illustrator.groups import Group, group
 from limner.illustrator.layout import KeptRoom, Layout, keep_places, spots_of
 from limner.illustrator.palette import recolour, recolour_part
 from limner.illustrator.parsed_prompt import ParsedPrompt, Relation, Subject
-from limner.illustrator.placement import Placed, place
+from limner.illustrator.placement import Placed, close_up, place
 from limner.illustrator.scenes import HOUR_OF, INDOORS, SUNLESS, Scene, usual_place
 from limner.illustrator.shadows import PLAIN, Lighting, draw_lit, find_lighting
 from limner.imaging.fonts import CJK
@@ -30,7 +30,8 @@ _WATERS = frozenset({"sea", "beach", "lake", "river", *INDOORS})
 _FALLING = frozenset({"rain", "storm", "snowfall", "fog"})
 # Pictures that are repeated to both sides of the canvas, and the share of their width until the
 # next; neighbours overlap a little, so that no gap shows.
-_LONG = {"stone-bridge": 0.98, "stone-wall": 0.93}
+_LONG = {"stone-bridge": 0.98, "stone-wall": 0.9}
+_ON_RAILS = frozenset({"locomotive", "railway-car", "tram-car"})
 _MAX_SIGN_LINES = 6
 # A room with more things gets no furniture of its own.
 _ROOMY = 2
@@ -72,6 +73,8 @@ def compose(
     arranging = Random(random.random())  # noqa: S311 - arranges pictures
     groups = group(things)
     placed = place(groups, frame, width=width, height=height, random=arranging)
+    if scene.has(*INDOORS) and _is_still_life(groups):
+        placed = [close_up(placed[0], width=width, height=height)]
     if kept is not None:
         placed = keep_places(placed, groups, kept, frame, width=width, height=height)
     layout = Layout(
@@ -121,6 +124,15 @@ def _apply_style(canvas: Canvas, drawings: dict[str, Asset], style: str) -> None
         box = 'x="0" y="0" width="1" height="1" color-interpolation-filters="sRGB"'
         grading = canvas.define(f'<filter id="{{id}}" {box}>{steps}</filter>')
         canvas.shapes = [f'<g filter="{grading}">{"".join(canvas.shapes)}</g>']
+
+
+def _is_still_life(groups: Sequence[Group]) -> bool:
+    """Whether a picture shows only a table and small things on it."""
+    if len(groups) != 1:
+        return False
+    first, *others = groups[0].parts
+    small = all(figures.is_tabletop(part.info) for part in others)
+    return first.info.name in _TABLES and bool(others) and small
 
 
 def _is_furniture(thing: Subject) -> bool:
@@ -184,8 +196,12 @@ def _with_table(things: list[Subject], scene: Scene, *, may_add: bool) -> list[S
     if not (tables or may_add):
         return things
     table = tables[0] if tables else len(things)
+    # The table that no one asked for is less important than what is on it.
+    larger = 1.0 if tables else 1.35
     tied = [
-        replace(thing, relation=Relation("on", table)) if place in loose else thing
+        replace(thing, relation=Relation("on", table), scale=thing.scale * larger)
+        if place in loose
+        else thing
         for place, thing in enumerate(things)
     ]
     return tied if tables else [*tied, Subject(asset="table", words="table")]
@@ -207,6 +223,8 @@ def complete_scene(requested: Scene, things: list[Subject]) -> Scene:
         if found is None and (places or requested.hour or requested.weather or hours):
             found = "meadow"
         places = tuple(dict.fromkeys((*places, found))) if found else places
+    if places == ("crowd",):
+        places = ("stage", *places)
     if "snowfall" in requested.weather and places and not set(places) & INDOORS:
         places = tuple(dict.fromkeys((*places, "snow")))
     if any(thing.asset == "stone-bridge" for thing in things) and not set(places) & _WATERS:
@@ -266,9 +284,14 @@ def _draw(
         middle = placed.x + (left + right) / 2 * placed.scale
         shadow = canvas.glow("#000000", "#000000", opacities=(0.38, 0))
         canvas.ellipse(middle, foot, half * 1.08, half * 0.16, shadow)
+        if placed.group.parts[0].info.name in _ON_RAILS:
+            land.draw_rails(canvas, foot=foot)
     before = len(canvas.shapes)
     _extend(canvas, placed, drawings)
-    for part in placed.parts():
+    is_table = placed.group.parts[0].info.name in _TABLES
+    for nth, part in enumerate(placed.parts()):
+        if is_table and nth:
+            _draw_contact(canvas, part)
         _draw_part(canvas, part, drawings)
     shapes = canvas.shapes[before:]
     if light is not PLAIN:
@@ -278,6 +301,14 @@ def _draw(
     for part in placed.parts():
         if part.info.name == SIGN and texts:
             _draw_lettering(canvas, part, texts)
+
+
+def _draw_contact(canvas: Canvas, part: Part) -> None:
+    """The shadow of a thing right under it."""
+    left, _, right, bottom = part.drawn
+    half = (right - left) / 2
+    dark = canvas.glow("#2a1408", "#2a1408", opacities=(0.45, 0))
+    canvas.ellipse((left + right) / 2, bottom - half * 0.02, half * 1.15, half * 0.18, dark)
 
 
 def _extend(canvas: Canvas, placed: Placed, drawings: dict[str, Asset]) -> None:

@@ -24,6 +24,21 @@ def draw_corners(canvas: Canvas, scene: Scene, light: Light) -> None:
         drawn(canvas, light, side, light.on(colour))
 
 
+def draw_crowd(canvas: Canvas) -> None:
+    """The heads and raised hands of an audience, dark before the light of the stage."""
+    unit = canvas.unit
+    for row, colour in ((0.06, "#38263f"), (0.0, "#1f1428")):
+        for place in range(int(canvas.width / (unit * 0.1)) + 2):
+            x = unit * 0.1 * (place - 0.5 * (row > 0)) + unit * _any(canvas, -0.015, 0.015)
+            y = canvas.height - unit * (row + _any(canvas, 0.05, 0.075))
+            canvas.ellipse(x, y + unit * 0.1, unit * 0.06, unit * 0.075, colour)
+            canvas.ellipse(x, y, unit * 0.028, unit * 0.034, colour)
+            if canvas.random.random() < 0.35:
+                arm = f"M{number(x + unit * 0.04)} {number(y + unit * 0.06)}"
+                arm += f"l{number(unit * 0.016)} {number(-unit * 0.13)}"
+                canvas.line(arm, colour, unit * 0.018)
+
+
 def _draw_grass(canvas: Canvas, light: Light, side: int, colour: str) -> None:
     """Long blades, and a few flowers between them."""
     _draw_blades(canvas, side, colour, count=15, tall=0.15, wide=0.011)

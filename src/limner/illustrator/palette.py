@@ -30,6 +30,7 @@ PARTS: Mapping[str, Mapping[str, str]] = {
     "birthday-cake": {"candle": ""},
     "castle": {"tower": "", "gate": "", "wall": "", "flag": ""},
     "drawbridge-castle": {"tower": "", "gate": "", "wall": "", "drawbridge": ""},
+    "wood-cabin": {"chimney": "", "door": "", "roof": ""},
     "derelict-house": {"door": "", "window": "", "roof": ""},
     "snowman": {"nose": "", "carrot nose": "", "scarf": "", "hat": ""},
     "sailing-ship": {"sail": "0", "flag": "2", "mast": "", "hull": "1"},

@@ -78,6 +78,10 @@ class BlobStore(Protocol):
         """The folder or the bucket, to name to the user."""
         ...
 
+    def check(self) -> None:
+        """Raise StorageError if the place cannot be read or written now."""
+        ...
+
     def writer(self, *, max_bytes: int) -> BlobWriter:
         """A writer for the bytes of one picture as they arrive."""
         ...
@@ -160,6 +164,11 @@ class Blobs:
     def place(self) -> str:
         """The folder."""
         return str(self._folder)
+
+    def check(self) -> None:
+        """Raise StorageError if the folder exists and cannot be written."""
+        if self._folder.exists():
+            self.writer(max_bytes=0).discard()
 
     def writer(self, *, max_bytes: int, upload: Upload | None = None) -> BlobWriter:
         """A writer for the bytes of one picture as they arrive.
