@@ -91,7 +91,7 @@ class Pictures:
         picture = await self.verify(writer)
         try:
             await self._store.write(
-                lambda tx: self.record(tx, picture, lineage=lineage, parent=parent)
+                lambda tx: self.record(tx, picture, lineage=lineage, parent=parent), shared=True
             )
         except StorageError as error:
             error.extras["kept_at"] = self.location(picture)
@@ -347,7 +347,7 @@ class Pictures:
                 created_ms=self._now_ms(),
             )
 
-        await self._store.write(record)
+        await self._store.write(record, shared=True)
 
     def _now_ms(self) -> int:
         return int(self._clock().timestamp() * 1000)
