@@ -1,9 +1,10 @@
 #!/bin/sh
-# Programs that the slow tests need and pip cannot install: a terminal, a tracer, and npm.
+# Programs that the slow tests need and pip cannot install: a terminal, a tracer, a browser and npm.
 set -eu
 missing=""
 command -v tmux >/dev/null || missing="$missing tmux"
 command -v strace >/dev/null || missing="$missing strace"
+command -v chromium >/dev/null || command -v google-chrome >/dev/null || missing="$missing chromium"
 command -v npm >/dev/null || missing="$missing nodejs npm"
 [ -z "$missing" ] && exit 0
 if ! command -v apt-get >/dev/null; then
