@@ -27,7 +27,7 @@ $(DEV): $(RUN) requirements/dev.txt
 	$(PIP) --require-hashes -r requirements/dev.txt
 	@touch $@
 
-# What only the slow tests need: local image models, the real Codex, tmux and npm. It is large. No
+# What only the slow tests need: local image models, the real Codex, tmux, npm and PostgreSQL. It is large. No
 # hash holds for every build of torch (see scripts/lock.py), so pip adds torch at the end.
 $(LOCAL): $(DEV) requirements/local.txt scripts/components.sh
 	sh scripts/components.sh
@@ -97,6 +97,10 @@ ecosystem: $(DEV) ## Run limner in every agent and framework, with four releases
 
 ##@ Release
 
+docs: $(DEV) ## Build the documentation site in build/site; a broken link fails
+	$(BIN)/python scripts/docs_site.py
+	$(BIN)/zensical build --strict --clean
+
 lock: ## Write the versions and hashes of all dependencies (ARGS=--upgrade takes the newest)
 	$(PYTHON) scripts/lock.py $(ARGS)
 
@@ -111,4 +115,4 @@ wheel: $(RUN) ## Build the wheel, always the same bytes, and its SBOM (CycloneDX
 	$(BIN)/python -m hatchling build --target wheel --directory dist
 	$(BIN)/python scripts/sbom.py dist
 
-.PHONY: help setup lock wheel audit demo test check format bench prices fuzz faults kills ecosystem mutants clean browser
+.PHONY: help docs setup lock wheel audit demo test check format bench prices fuzz faults kills ecosystem mutants clean browser

@@ -51,6 +51,7 @@ NESTED = (
     elements.DiagramEdge,
     elements.NodeGroup,
     elements.SequenceMessage,
+    elements.GanttTask,
 )
 
 
@@ -78,7 +79,7 @@ def read(document: object) -> tuple[Document, list[str]]:
         ),
         (
             {"type": "scatter", "series": [{"name": "A", "data": [{"x": 1, "y": 2}]}]},
-            ScatterPlot(series=[ChartSeries(name="A", points=[(1, 2)])]),
+            ScatterPlot(series=[ChartSeries(name="A", points=[[1, 2]])]),
         ),
         (
             {"type": "bar", "horizontal": True, "values": {"a": 1}, "color": "#7c3aed"},

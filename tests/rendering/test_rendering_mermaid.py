@@ -12,13 +12,19 @@ from tests.fuzz import examples
 
 from limner.errors import InputInvalid
 from limner.rendering.elements import (
+    BarChart,
+    ChartSeries,
     Commit,
     CommitGraph,
+    DataTable,
     Diagram,
     DiagramEdge,
     DiagramNode,
+    GanttChart,
+    GanttTask,
     NodeGroup,
     PieChart,
+    ScatterPlot,
     SequenceDiagram,
     SequenceFrame,
     SequenceMessage,
@@ -26,7 +32,11 @@ from limner.rendering.elements import (
 )
 from limner.rendering.mermaid import parse_mermaid
 
-HEADERS = ("flowchart LR", "sequenceDiagram", "classDiagram", "stateDiagram-v2", "pie", "mindmap")
+HEADERS = (
+    *("flowchart LR", "sequenceDiagram", "classDiagram", "stateDiagram-v2", "pie", "mindmap"),
+    *("erDiagram", "gantt", "xychart-beta", "quadrantChart", "journey", "kanban", "sankey-beta"),
+    *("C4Context", "gitGraph"),
+)
 PARTS = (
     *("A", "B", "-->", "---", "-.->", "==>", "--", "-.", "|", "[", "]", "(", ")", "{", "}", '"'),
     *("&", ";", ":", "\n", "subgraph", "end", "class", "state", "note", "loop", "->>", "<|--", "*"),
@@ -178,7 +188,7 @@ def test_a_state_diagram_with_a_start_an_end_and_a_state_of_states_is_parsed() -
             DiagramNode(id="Idle", shape="round"),
             DiagramNode(id="Connect", shape="round"),
             DiagramNode(id="Read", shape="round"),
-            DiagramNode(id="end ", label="", shape="circle"),
+            DiagramNode(id="end ", label="", shape="double"),
             DiagramNode(id="N", label="Not sure", shape="round"),
             DiagramNode(id="c", label="", shape="diamond"),
         ],
@@ -215,7 +225,7 @@ def test_a_pie_a_timeline_and_a_mind_map_are_parsed() -> None:
     ("source", "message", "hint"),
     [
         ("", "line 0: nothing to draw", "Start with one of: flowchart TD"),
-        ("gantt\n a", "line 1: 'gantt' is not a form of Mermaid that is drawn", "sequenceDiagram"),
+        ("venn\n a", "line 1: 'venn' is not a form of Mermaid that is drawn", "sequenceDiagram"),
         ("graph XY\n A", "line 1: the direction is not known: 'graph XY'", "TD, TB, LR, RL, BT"),
         ("graph TD\n A --> ", "line 2: a node is missing at the end: 'A -->'", "A[Start] --> B"),
         ("graph TD\n A[Start --> B", "line 2: ']' is missing: 'A[Start --> B'", "Write: A[Start]"),
@@ -312,8 +322,6 @@ def test_a_note_stands_beside_its_class_or_state() -> None:
         ("%%{init: {'theme': 'dark'}}%%\nflowchart LR\n a --> b", "init"),
         ("---\ntitle: T\nconfig:\n  theme: dark\n---\nflowchart LR\n a --> b", "config"),
         ("sequenceDiagram\n A->>+B: hi\n B-->>-A: ok", "activate"),
-        ("classDiagram\n class A:::big\n A --> B", ":::"),
-        ("stateDiagram-v2\n A:::x --> B:::x : go\n classDef x fill:#f00", ":::, classDef"),
     ],
 )
 def test_what_is_left_out_is_reported(source: str, ignored: str) -> None:
@@ -359,3 +367,180 @@ def test_an_actor_is_a_person_and_a_participant_is_a_box() -> None:
     sequence, _ = parse_mermaid("sequenceDiagram\n actor U as User\n U->>App: hi")
     assert isinstance(sequence, SequenceDiagram)
     assert (sequence.actors, sequence.people) == (["User", "App"], ["User"])
+
+
+def test_entities_have_attributes_and_relations_have_counts() -> None:
+    source = """erDiagram
+        CUSTOMER ||--o{ ORDER : places
+        CUSTOMER {
+            string id PK "a number"
+            string name
+        }
+        ORDER }|..|| CLERK : "is for"
+    """
+    assert parse_mermaid(source)[0] == Diagram(
+        nodes=[
+            DiagramNode(id="CUSTOMER", rows=["id string PK a number", "name string"]),
+            DiagramNode(id="ORDER"),
+            DiagramNode(id="CLERK"),
+        ],
+        edges=[
+            DiagramEdge(start="CUSTOMER", end="ORDER", label="1 places 0..*", arrow="none"),
+            DiagramEdge(
+                start="ORDER", end="CLERK", label="1..* is for 1", arrow="none", dashed=True
+            ),
+        ],
+    )
+
+
+def test_tasks_of_a_plan_follow_each_other() -> None:
+    source = """gantt
+        title Plan
+        dateFormat YYYY-MM-DD
+        section Build
+        Design :done, d1, 2026-03-02, 5d
+        Code :crit, after d1, 1w
+        Tests :2026-03-16, 2026-03-18
+        Launch :milestone, 0d
+    """
+    assert parse_mermaid(source)[0] == GanttChart(
+        title="Plan",
+        tasks=[
+            GanttTask(
+                name="Design",
+                start="2026-03-02T00:00:00",
+                end="2026-03-07T00:00:00",
+                state="done",
+                section="Build",
+            ),
+            GanttTask(
+                name="Code",
+                start="2026-03-07T00:00:00",
+                end="2026-03-14T00:00:00",
+                state="critical",
+                section="Build",
+            ),
+            GanttTask(
+                name="Tests",
+                start="2026-03-16T00:00:00",
+                end="2026-03-18T00:00:00",
+                section="Build",
+            ),
+            GanttTask(
+                name="Launch",
+                start="2026-03-18T00:00:00",
+                end="2026-03-18T00:00:00",
+                milestone=True,
+                section="Build",
+            ),
+        ],
+    )
+
+
+def test_bars_and_lines_of_a_chart_share_their_axis() -> None:
+    source = """xychart-beta
+        title "Sales"
+        x-axis [Jan, "Feb"]
+        y-axis "EUR" 0 --> 20
+        bar [12, 18]
+        line "Goal" [10, 20]
+    """
+    assert parse_mermaid(source)[0] == BarChart(
+        title="Sales",
+        labels=["Jan", "Feb"],
+        y_label="EUR",
+        y_min=0.0,
+        y_max=20.0,
+        series=[
+            ChartSeries(values=[12.0, 18.0]),
+            ChartSeries(name="Goal", values=[10.0, 20.0], line=True),
+        ],
+    )
+
+
+def test_points_in_quadrants_have_names() -> None:
+    source = """quadrantChart
+        x-axis Low --> High
+        quadrant-2 Do first
+        Task A: [0.3, 0.6]
+    """
+    assert parse_mermaid(source)[0] == ScatterPlot(
+        points=[[0.3, 0.6]],
+        labels=["Task A"],
+        quadrants=["", "Do first", "", ""],
+        x_label="Low → High",
+        x_min=0,
+        x_max=1,
+        y_min=0,
+        y_max=1,
+    )
+
+
+def test_a_journey_is_a_table_and_flows_are_lines_with_amounts() -> None:
+    assert parse_mermaid("journey\n section Tea\n Boil: 5: Me, Cat\n Drink: 3: Me") == (
+        DataTable(
+            columns=["Part", "Task", "Score", "Who"],
+            rows=[["Tea", "Boil", "5/5", "Me, Cat"], ["", "Drink", "3/5", "Me"]],
+        ),
+        ["The journey is drawn as a table."],
+    )
+    assert parse_mermaid("sankey-beta\n\nCoal,Power,12")[0] == Diagram(
+        nodes=[DiagramNode(id="Coal"), DiagramNode(id="Power")],
+        edges=[DiagramEdge(start="Coal", end="Power", label="12")],
+        direction="right",
+    )
+
+
+def test_a_model_of_systems_has_people_stores_and_boundaries() -> None:
+    source = """C4Context
+        Person(u, "User", "Buys")
+        System_Boundary(b, "Shop") {
+            ContainerDb(d, "Orders", "SQL")
+        }
+        Rel(u, d, "fills", "HTTPS")
+    """
+    assert parse_mermaid(source)[0] == Diagram(
+        nodes=[
+            DiagramNode(id="u", label="User\nBuys", shape="person"),
+            DiagramNode(id="d", label="Orders\nSQL", shape="cylinder"),
+        ],
+        edges=[DiagramEdge(start="u", end="d", label="fills\n[HTTPS]", dashed=True)],
+        groups=[NodeGroup(label="Shop", nodes=["d"])],
+    )
+
+
+def test_a_form_that_is_not_drawn_says_what_to_write_instead() -> None:
+    with pytest.raises(InputInvalid) as error:
+        parse_mermaid("block-beta\n a b")
+    assert error.value.hint == (
+        "Write flowchart with a subgraph for each row, or rows of cards in JSON."
+    )
+
+
+def test_shapes_in_braces_and_dashed_frames_are_understood() -> None:
+    source = """flowchart LR
+        A@{ shape: cyl, label: "Data" } e1@--> B{{"Hex"}} --> C[/In/]
+        subgraph S [Part]
+          C
+        end
+        style S fill:#eef,stroke-dasharray: 5 5
+    """
+    diagram, notes = parse_mermaid(source)
+    assert isinstance(diagram, Diagram)
+    assert diagram.nodes == [
+        DiagramNode(id="A", label="Data", shape="cylinder"),
+        DiagramNode(id="B", label="Hex", shape="hexagon"),
+        DiagramNode(id="C", label="In", shape="parallelogram"),
+    ]
+    assert diagram.groups == [NodeGroup(label="Part", nodes=["C"], color="#eeeeff", dashed=True)]
+    assert notes == []
+
+
+def test_classes_of_style_paint_states() -> None:
+    diagram, notes = parse_mermaid("stateDiagram-v2\n A:::x --> B : go\n classDef x fill:#f00")
+    assert isinstance(diagram, Diagram)
+    assert diagram.nodes == [
+        DiagramNode(id="A", shape="round", color="#ff0000"),
+        DiagramNode(id="B", shape="round"),
+    ]
+    assert notes == []

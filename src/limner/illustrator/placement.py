@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from limner.illustrator import figures
-from limner.illustrator.attachments import Part
+from limner.illustrator.attachments import Clip, Part
 from limner.illustrator.backdrop import BackdropFrame
 from limner.illustrator.groups import Group, order_by_position
 
@@ -50,9 +50,14 @@ class Placed(msgspec.Struct, frozen=True):
                 left=self.x + part.left * self.scale,
                 top=self.y + part.top * self.scale,
                 size=part.size * self.scale,
+                clip=part.clip and self._clip(part.clip),
             )
             for part in ordered
         ]
+
+    def _clip(self, clip: Clip) -> Clip:
+        left, top, right, low, bulge = (edge * self.scale for edge in clip)
+        return left + self.x, top + self.y, right + self.x, low + self.y, bulge
 
     @property
     def box(self) -> Box:
@@ -75,7 +80,7 @@ def place(
     groups: Sequence[Group], frame: BackdropFrame, *, width: int, height: int, random: Random
 ) -> list[Placed]:
     """Give every group a place where it covers no other group in its row."""
-    field = _Field(left=0, width=width, height=height, random=random)
+    field = _Field(left=0, width=width, height=height, unit=min(width, height), random=random)
     if frame.afloat:
         low = [one for one in groups if figures.lies_on_seabed(one.parts[0].info)]
         floating = [one for one in groups if one not in low]
@@ -116,11 +121,8 @@ class _Field(msgspec.Struct, frozen=True, kw_only=True):
     left: float
     width: float
     height: int
+    unit: float
     random: Random
-
-    @property
-    def unit(self) -> float:
-        return float(min(self.width, self.height))
 
     def in_rows(self, groups: Sequence[Group], far: float, near: float) -> list[Placed]:
         """Side by side with their feet between two lines, the tall ones behind."""

@@ -181,7 +181,7 @@ def _lists_of_values(body: str) -> tuple[list[str], list[ChartSeries], str] | No
 
 def _read_scatter(body: str, title: str) -> ScatterPlot | None:
     numbers = [re.findall(_NUMBER, part) for part in re.split(r"[;\n]|,\s+|\)\s*,?", body)]
-    points = [(to_number(pair[0]), to_number(pair[1])) for pair in numbers if len(pair) == 2]
+    points = [[*map(to_number, pair)] for pair in numbers if len(pair) == 2]
     axes = re.search(r"(\w+)\s+(?:against|vs\.?|versus|and|by)\s+(\w+)", title, re.IGNORECASE)
     if len(points) < MIN_ROWS:
         return None

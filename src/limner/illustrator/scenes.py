@@ -25,7 +25,7 @@ PLACES = {
     "mars": "mars, martian, red planet, planet mars",
     "mountains": "mountain, mountains, alps, peaks, mountainside, mountain range, "
     "snow-capped mountain, snow capped mountains, snow capped mountain",
-    "forest": "forest, woods, woodland, pine forest, trees",
+    "forest": "~campsite, ~campground, forest, woods, woodland, pine forest, trees",
     "jungle": "jungle, rainforest, rain forest, tropical forest, in the jungle",
     "park": "park, city park, ~playground area, ~golf course",
     "garden": "garden, backyard, ~yard, front yard, flower garden, in the garden",
@@ -64,6 +64,8 @@ PLACES = {
     "library": "library, bookshop, bookstore, study room",
     "office": "office, workplace, ~laboratory, ~lab, home office",
     "classroom": "classroom, schoolroom, blackboard, chalkboard",
+    "crowd": "in front of a crowd, in front of an audience, before a crowd, before an audience, "
+    "for a crowd, cheering crowd, concert crowd",
     "stage": "stage, concert stage, theatre, theater, concert hall, on stage, ~concert, ~opera",
     "cafe": "cafe, café, coffee shop, coffeehouse, ~restaurant, ~diner, coffee house",
 }

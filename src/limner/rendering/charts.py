@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -30,9 +30,10 @@ class DataRow(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     values: Sequence[float | None]
-    points: Sequence[tuple[float, float]]
+    points: Sequence[Sequence[float]]
     color: str
     dashed: bool = False
+    line: bool = False
 
 
 class ChartData(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +96,7 @@ def read_data(chart: Chart, palette: Sequence[str]) -> ChartData:
             '[{"name": "Solar", "values": [12, 18]}].',
         )
     longest = max(len(one.values) for one in given)
-    if labels and longest > len(labels):
+    if labels and longest > len(labels) and not isinstance(chart, ScatterPlot):
         raise InputInvalid(
             f"the chart has {longest} values and {len(labels)} labels",
             field="labels",
@@ -108,6 +109,7 @@ def read_data(chart: Chart, palette: Sequence[str]) -> ChartData:
             values=one.values,
             points=one.points,
             dashed=one.dashed,
+            line=one.line,
             color=parse_colour(one.color) if one.color else colors[place % len(colors)],
         )
         for place, one in enumerate(given)
@@ -177,10 +179,17 @@ def _draw_upright(chart: Chart, data: ChartData, brush: Brush, box: Rect) -> Non
     _draw_grid(chart, brush, plot, scale)
     _draw_categories(data.labels, brush, plot)
     if isinstance(chart, BarChart):
-        for bar, text, color in _bars(chart, data, plot, scale, stacked=stacked):
+        bars, lines = _split_rows(data)
+        for bar, text, color in _bars(chart, bars, plot, scale, stacked=stacked):
             brush.panel(bar, color, radius=0 if stacked else min(bar.width * 0.08, base * 0.3))
-            if chart.show_values:
+            if chart.show_values and lines.rows and not stacked:
+                # The numbers of the lines stand above the bars.
+                foot = Rect(bar.x, bar.bottom - base * 1.3, bar.width, base * 1.1)
+                _label_bar(brush, foot, text, color, inside=True)
+            elif chart.show_values:
                 _label_bar(brush, bar, text, color, inside=stacked)
+        if lines.rows:
+            _draw_lines(chart, lines, brush, plot, scale)
     elif isinstance(chart, (LineChart, AreaChart)):
         _draw_lines(chart, data, brush, plot, scale)
     brush.canvas.line(
@@ -192,12 +201,21 @@ def _draw_upright(chart: Chart, data: ChartData, brush: Brush, box: Rect) -> Non
     )
 
 
+def _split_rows(data: ChartData) -> tuple[ChartData, ChartData]:
+    """The rows that are bars, and those that are lines over them."""
+    bars = [row for row in data.rows if not row.line]
+    lines = [row for row in data.rows if row.line]
+    return ChartData(labels=data.labels, rows=bars), ChartData(labels=data.labels, rows=lines)
+
+
 def _value_scale(chart: Chart, data: ChartData, *, stacked: bool) -> Scale:
     if stacked:
+        bars, lines = _split_rows(data)
         columns = [
-            [row.values[place] or 0 for row in data.rows if place < len(row.values)]
+            [row.values[place] or 0 for row in bars.rows if place < len(row.values)]
             for place in range(len(data.labels))
         ]
+        columns += [[value] for value in lines.values]
         sums = [sum(value for value in column if value > 0) for column in columns]
         lows = [sum(value for value in column if value < 0) for column in columns]
         return nice_scale(min(lows, default=0), max(sums, default=1))
@@ -324,7 +342,7 @@ def _bars(
 ) -> Iterator[tuple[Rect, str, str]]:
     band = plot.width / len(data.labels)
     colors = _bar_colours(chart, data)
-    share = band * 0.72 / (1 if stacked else len(data.rows))
+    share = band * 0.72 / (1 if stacked else max(len(data.rows), 1))
     for place in range(len(data.labels)):
         up = down = 0.0
         for row_place, row in enumerate(data.rows):
@@ -536,39 +554,78 @@ def _draw_horizontal(chart: BarChart, data: ChartData, brush: Brush, box: Rect) 
 
 def _draw_scatter(chart: ScatterPlot, data: ChartData, brush: Brush, box: Rect) -> None:
     base = brush.style.base
-    points = [point for row in data.rows for point in row.points]
+    points = [(row, point) for row in data.rows for point in row.points]
     if not points:
         raise InputInvalid(
             "a scatter plot needs points", field="points", hint='Write "points": [[160, 55]].'
         )
-    across = nice_scale(*_spread([x for x, _ in points]), count=6)
-    scale = nice_scale(*_spread([y for _, y in points]))
+    across = nice_scale(
+        *_spread([point[0] for _, point in points], chart.x_min, chart.x_max), count=6
+    )
+    scale = nice_scale(*_spread([point[1] for _, point in points], chart.y_min, chart.y_max))
     ticks = ChartData(labels=[format_number(tick) for tick in across.ticks], rows=[])
     plot = _plot_area(chart, ticks, brush, box, scale)
-    _draw_grid(chart, brush, plot, scale)
-    for tick in across.ticks:
-        x = plot.x + plot.width * across.share(tick)
-        text = format_number(tick)
-        brush.line(x, plot.bottom + base * 0.8, text, "small", color=brush.style.theme.muted)
-    labelled = chart.show_values and len(points) <= _MAX_LABELLED_POINTS
-    places = [(plot.x + plot.width * across.share(x), _y(plot, scale, y)) for x, y in points]
-    radius = base * 0.42
-    taken = [Rect(x - radius, y - radius, 2 * radius, 2 * radius) for x, y in places]
-    for row in data.rows:
-        for x_value, y_value in row.points:
-            x = plot.x + plot.width * across.share(x_value)
-            y = _y(plot, scale, y_value)
-            brush.canvas.ellipse(x, y, base * 0.42, base * 0.42, row.color, fill_opacity="0.85")
-            if labelled:
-                text = f"{format_number(x_value)}, {_text(chart, y_value)}"
-                label = _free_place((x, y), brush.width(text, "small"), base, box, taken)
-                taken.append(label)
-                brush.line(*label.middle, text, "small")
+    if chart.quadrants:
+        _draw_quadrants(chart, brush, plot)
+    else:
+        _draw_grid(chart, brush, plot, scale)
+        for tick in across.ticks:
+            x = plot.x + plot.width * across.share(tick)
+            text = format_number(tick)
+            brush.line(x, plot.bottom + base * 0.8, text, "small", color=brush.style.theme.muted)
+    named = len(chart.labels) == len(points)
+    labelled = (named or chart.show_values) and len(points) <= _MAX_LABELLED_POINTS
+    radius = _radius([point for _, point in points], base)
+    places = [
+        (plot.x + plot.width * across.share(point[0]), _y(plot, scale, point[1]), radius(point))
+        for _, point in points
+    ]
+    taken = [Rect(x - r, y - r, 2 * r, 2 * r) for x, y, r in places]
+    for (row, point), (x, y, r) in zip(points, places, strict=True):
+        opacity = "0.85" if len(point) == 2 else "0.6"
+        brush.canvas.ellipse(x, y, r, r, row.color, fill_opacity=opacity)
+    for place, ((_, point), (x, y, r)) in enumerate(zip(points, places, strict=True)):
+        if labelled:
+            text = f"{format_number(point[0])}, {_text(chart, point[1])}"
+            text = data.labels[place] if named else text
+            wide = brush.width(text, "small")
+            label = _free_place((x, y), wide, base, box=box, taken=taken, gap=r + base * 0.13)
+            taken.append(label)
+            brush.line(*label.middle, text, "small")
 
 
-def _free_place(point: Point, wide: float, base: float, box: Rect, taken: Sequence[Rect]) -> Rect:
+def _radius(points: Sequence[Sequence[float]], base: float) -> Callable[[Sequence[float]], float]:
+    """The radius of a point: its area is in proportion to its size, if it has one."""
+    largest = max((point[2] for point in points if len(point) > 2), default=0.0)
+
+    def radius(point: Sequence[float]) -> float:
+        if len(point) < 3 or largest <= 0:
+            return base * 0.42
+        return max(base * 2.0 * math.sqrt(max(point[2], 0.0) / largest), base * 0.25)
+
+    return radius
+
+
+def _draw_quadrants(chart: ScatterPlot, brush: Brush, plot: Rect) -> None:
+    """Four quarters with their texts, instead of a grid."""
+    theme, base = brush.style.theme, brush.style.base
+    wide, high = plot.width / 2, plot.height / 2
+    for place, (right, down) in enumerate(((1, 0), (0, 0), (0, 1), (1, 1))):
+        quarter = Rect(plot.x + right * wide, plot.y + down * high, wide, high)
+        fill = mix(theme.background, theme.series[place % len(theme.series)], 0.1)
+        brush.panel(quarter, fill, stroke=theme.line)
+        if place < len(chart.quadrants):
+            lines = brush.wrap(chart.quadrants[place], "body", wide - base, bold=True)
+            brush.lines(
+                quarter.inset(base * 0.5), lines, align="center", bold=True, color=theme.muted
+            )
+
+
+def _free_place(
+    point: Point, wide: float, base: float, *, box: Rect, taken: Sequence[Rect], gap: float
+) -> Rect:
     """The first place around a point where its label covers nothing else, or else the first."""
-    (x, y), gap, high = point, base * 0.55, base * 0.95
+    (x, y), high = point, base * 0.95
     lefts = (x + gap, x - gap - wide)
     tops = (y - gap - high * 0.7, y - high / 2, y + gap - high * 0.3)
     middle = (x - wide / 2, y - gap - high), (x - wide / 2, y + gap)
@@ -588,11 +645,17 @@ def _overlap(one: Rect, other: Rect) -> bool:
     )
 
 
-def _spread(values: Sequence[float]) -> tuple[float, float]:
+def _spread(
+    values: Sequence[float], least: float | None, most: float | None
+) -> tuple[float, float]:
+    """The ends of an axis: a little more than the values, or what the author asks for."""
     room = (max(values) - min(values)) * 0.08
     low = min(values) - room
     # An axis of amounts does not start below zero.
-    return (max(low, 0.0) if min(values) >= 0 else low), max(values) + room
+    low = max(low, 0.0) if min(values) >= 0 else low
+    high = max(values) + room
+    low = low if least is None else min(least, *values)
+    return low, high if most is None else max(most, *values)
 
 
 def _draw_pie(chart: PieChart, data: ChartData, brush: Brush, box: Rect) -> None:

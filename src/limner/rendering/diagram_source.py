@@ -59,6 +59,7 @@ class GraphBuilder:
         self.nodes: dict[str, DiagramNode] = {}
         self.edges: list[DiagramEdge] = []
         self.groups: list[tuple[str, str, dict[str, None]]] = []
+        self.group_styles: dict[str, dict[str, Any]] = {}
         self.open_groups: list[int] = []
         self.direction: Any = "down"
         self.title = ""
@@ -97,8 +98,12 @@ class GraphBuilder:
                 nodes=list(self.nodes.values()),
                 edges=[*edges],
                 groups=[
-                    NodeGroup(label=label, nodes=[name for name in members if name in self.nodes])
-                    for _, label, members in self.groups
+                    NodeGroup(
+                        label=label,
+                        nodes=[name for name in members if name in self.nodes],
+                        **self.group_styles.get(group, {}),
+                    )
+                    for group, label, members in self.groups
                     if members
                 ],
                 direction=self.direction,

@@ -282,7 +282,9 @@ def _size_node(node: DiagramNode, font: FontStyle) -> SizedNode:
     rows = tuple(wrap(row, 0.9, _ROW_WIDTH, font) for row in node.rows)
     wide = max([label.width, *(row.width for row in rows)])
     high = label.height
-    if node.shape in _ROUND:
+    if node.shape == "bar":
+        wide, high = max(wide, 5.0), 0.45
+    elif node.shape in _ROUND:
         more = 0.7 if node.shape == "circle" else 1.2
         wide = high = math.hypot(wide, high) + more if text else 1.0
     elif node.shape == "diamond":
@@ -462,7 +464,7 @@ class _Painter:
         pale = contrast(colour, theme.background) < _PALE
         fill = colour if sized.node.color else mix(theme.background, colour, 0.8 if pale else 0.16)
         edge = mix(colour, theme.ink, 0.4 if pale else 0.12)
-        if sized.node.shape in _ROUND and not any(sized.label.lines):
+        if sized.node.shape in ("circle", "bar") and not any(sized.label.lines):
             fill = edge
         elif sized.node.shape in ("text", "person"):
             fill = theme.background
@@ -511,7 +513,8 @@ class _Painter:
         elif shape in _ROUND:
             for less in (0.0, scale * 0.25) if shape == "double" else (0.0,):
                 across, down = box.width / 2 - less, box.height / 2 - less
-                canvas.ellipse(*box.middle, across, down, fill if not less else "none", **more)
+                inner = "none" if node.label else edge
+                canvas.ellipse(*box.middle, across, down, inner if less else fill, **more)
         elif shape == "cylinder":
             lid = _LID * scale
             arc = f"A{number(box.width / 2)} {number(lid)} 0 0"

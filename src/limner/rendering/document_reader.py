@@ -30,6 +30,8 @@ from limner.rendering.elements import (
     DiagramNode,
     Document,
     DocumentElement,
+    GanttChart,
+    GanttTask,
     ItemList,
     NodeGroup,
     Page,
@@ -62,6 +64,7 @@ _TELLING: Mapping[str, type[DocumentElement]] = {
     "messages": SequenceDiagram,
     "events": Timeline,
     "commits": CommitGraph,
+    "tasks": GanttChart,
     "rows": DataTable,
     "values": BarChart,
     "series": BarChart,
@@ -74,6 +77,7 @@ _ARROW = re.compile(
 )
 _NAME_KEYS = ("label", "name", "title", "category", "key", "x", "id")
 _VALUE_KEYS = ("value", "y", "count", "amount", "total", "percent", "percentage")
+_SIZE_KEYS = ("size", "r", "radius", "z")
 _TIME_KEYS = ("time", "date", "year", "when", "day", "month", "period", "at", "start")
 _TEXT_KEYS = ("title", "text", "label", "name", "event", "heading", "step")
 _MORE_KEYS = ("description", "text", "detail", "details", "subtitle", "note", "body")
@@ -333,11 +337,11 @@ def _shape_chart(fields: Fields, kind: type[msgspec.Struct]) -> Fields:
     if series is not None:
         fields["series"] = series
     rows, rest = _take(fields, "values", "data", "slices", "points")
+    if kind is ScatterPlot:
+        return {**_points(rows), **rest} if rows is not None else fields
     pairs = _pairs(rows)
     if not pairs:
         return fields
-    if kind is ScatterPlot:
-        return {**rest, "points": pairs}
     colors = [as_object(row).get("color") for row in as_list(rows)]
     given = {} if None in colors else {"colors": colors}
     labels, values = ([pair[place] for pair in pairs] for place in (0, 1))
@@ -347,8 +351,22 @@ def _shape_chart(fields: Fields, kind: type[msgspec.Struct]) -> Fields:
 def _shape_series(fields: Mapping[str, Any]) -> Fields:
     """A series, with its pairs as points."""
     rows, rest = _take(dict(fields), "data", "values", "points")
-    pairs = _pairs(rows)
-    return {**rest, "points": pairs} if pairs else dict(fields)
+    points = _points(rows).get("points", ())
+    is_plain = not points or not all(as_list(point) for point in points)
+    return dict(fields) if is_plain else {**rest, "points": points}
+
+
+def _points(rows: object) -> Fields:
+    """The points of a scatter plot, and their names if all have one."""
+    objects = [as_object(row) for row in as_list(rows)]
+    if not objects or not all(objects):
+        return {"points": rows}
+    points = [
+        [_first(one, keys) for keys in (("x",), ("y", "value"), _SIZE_KEYS)] for one in objects
+    ]
+    names = [_first(one, ("label", "name", "title", "id")) for one in objects]
+    found = {"points": [[part for part in point if part is not None] for point in points]}
+    return found if None in names else {**found, "labels": names}
 
 
 def _pairs(rows: object) -> list[list[Any]]:
@@ -402,6 +420,16 @@ def _shape_steps(fields: Fields, _: type[msgspec.Struct]) -> Fields:
         return _texts(as_object(one)) or one
 
     return _map_list(fields, ("steps", "items", "stages", "data"), step)
+
+
+def _shape_gantt(fields: Fields, _: type[msgspec.Struct]) -> Fields:
+    """Tasks that are lists become objects."""
+
+    def task(one: object) -> object:
+        parts = as_list(one)
+        return dict(zip(("name", "start", "end", "section"), parts, strict=False)) if parts else one
+
+    return _map_list(fields, ("tasks", "items", "rows", "data", "bars", "events"), task)
 
 
 def _shape_list(fields: Fields, _: type[msgspec.Struct]) -> Fields:
@@ -476,6 +504,7 @@ _NESTED: Mapping[str, type[msgspec.Struct]] = {
     "edges": DiagramEdge,
     "messages": SequenceMessage,
     "commits": Commit,
+    "tasks": GanttTask,
     "groups": NodeGroup,
     "frames": SequenceFrame,
 }
@@ -485,6 +514,7 @@ _SMALL_KINDS: Mapping[type[msgspec.Struct], str] = {
     DiagramEdge: "an edge",
     SequenceMessage: "a message",
     Commit: "a commit",
+    GanttTask: "a task",
     NodeGroup: "a group",
     SequenceFrame: "a frame",
 }
@@ -496,6 +526,7 @@ _SHAPES: Sequence[
     (DataTable, _shape_table),
     (Timeline, _shape_events),
     (StepList, _shape_steps),
+    (GanttChart, _shape_gantt),
     (ItemList, _shape_list),
     (Diagram, _shape_diagram),
     (SequenceDiagram, _shape_sequence),

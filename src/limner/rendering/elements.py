@@ -30,6 +30,9 @@ MAX_TEXT_CHARS = 4_000
 Words = Annotated[str, Meta(max_length=MAX_TEXT_CHARS)]
 Colour = Annotated[str, Meta(max_length=40)]
 Values = Annotated[list[Number | None], Meta(max_length=MAX_POINTS)]
+Points = Annotated[
+    list[Annotated[list[Number], Meta(min_length=2, max_length=3)]], Meta(max_length=MAX_POINTS)
+]
 Labels = Annotated[list[Words | Number], Meta(max_length=MAX_POINTS)]
 
 
@@ -161,13 +164,17 @@ class QrCode(DocumentElement, frozen=True, kw_only=True, tag="qr"):
 
 
 class ChartSeries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One row of values of a chart; ``points`` are pairs of a scatter plot."""
+    """One row of values of a chart; with ``line`` it is a line over the bars.
+
+    ``points`` are those of a scatter plot: x, y, and a size if they have one.
+    """
 
     name: Words = ""
     values: Values = []
-    points: Annotated[list[tuple[Number, Number]], Meta(max_length=MAX_POINTS)] = []
+    points: Points = []
     color: Colour | None = None
     dashed: bool = False
+    line: bool = False
 
 
 class Chart(TitledElement, frozen=True, kw_only=True):
@@ -209,9 +216,15 @@ class PieChart(Chart, frozen=True, kw_only=True, tag="pie"):
 
 
 class ScatterPlot(Chart, frozen=True, kw_only=True, tag="scatter"):
-    """Points by two numbers."""
+    """Points by two numbers, or three: the last is their size. ``labels`` are their names.
 
-    points: Annotated[list[tuple[Number, Number]], Meta(max_length=MAX_POINTS)] = []
+    ``quadrants`` are texts for the upper right, upper left, lower left and lower right quarter.
+    """
+
+    points: Points = []
+    x_min: Number | None = None
+    x_max: Number | None = None
+    quadrants: Annotated[list[Words], Meta(max_length=4)] = []
 
 
 class DataTable(TitledElement, frozen=True, kw_only=True, tag="table"):
@@ -237,6 +250,7 @@ NodeShape = Literal[
     "folder",
     "component",
     "person",
+    "bar",
     "text",
 ]
 
@@ -339,6 +353,25 @@ class SequenceDiagram(TitledElement, frozen=True, kw_only=True, tag="sequence"):
     frames: Annotated[list[SequenceFrame], Meta(max_length=60)] = []
 
 
+class GanttTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A task from ``start`` to ``end``, or for some ``days``: dates as 2026-03-02, or numbers."""
+
+    name: Words
+    start: Words | Number
+    end: Words | Number | None = None
+    days: Number | None = None
+    section: Words = ""
+    state: Literal["", "done", "active", "critical"] = ""
+    milestone: bool = False
+    color: Colour | None = None
+
+
+class GanttChart(TitledElement, frozen=True, kw_only=True, tag="gantt"):
+    """Tasks as bars on an axis of time."""
+
+    tasks: Annotated[list[GanttTask], Meta(min_length=1, max_length=80)]
+
+
 class Commit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A commit of a branch. Without ``parents`` it follows the last one of its branch."""
 
@@ -425,6 +458,7 @@ AnyElement = (
     | Diagram
     | SequenceDiagram
     | CommitGraph
+    | GanttChart
     | Timeline
     | ColumnBox
     | RowBox

@@ -37,8 +37,8 @@ height. Places: beach, sea, harbour, lake, river, waterfall, cliff, hill, hills,
 mountains, mountain top, cave, forest, bamboo forest, jungle, swamp, meadow, path, garden, park, \
 farm, wheat field, village, market, graveyard, savanna, city, street, desert, snow, ice, mars, \
 space, moon, sky, clouds, underwater, room, bedroom, living room, bathroom, kitchen, library, \
-office, classroom, cafe, stage. Hours: day, dawn, sunset, dusk, night. Weather: rain, storm, \
-snowfall, fog, clouds, aurora, spring, summer, autumn."""
+office, classroom, cafe, stage, crowd. Hours: day, dawn, sunset, dusk, night. Weather: rain, \
+storm, snowfall, fog, clouds, aurora, spring, summer, autumn."""
 
 
 def help_text(topic: str) -> str:
@@ -52,6 +52,7 @@ def help_text(topic: str) -> str:
     if topic == "diagrams":
         parts.append(f"A node: {_fields(elements.DiagramNode)}.")
         parts.append(f"An edge: {_fields(elements.DiagramEdge)}; or a list: from, to, label.")
+        parts.append(f"A task: {_fields(elements.GanttTask)}; or a list: name, start, end.")
         parts.append(f"A commit: {_fields(elements.Commit)}.")
         parts.append(f"A message: {_fields(elements.SequenceMessage)}; or a list: from, to, text.")
     others = [spec.help for spec in FORMATS.values() if spec.topic == topic]
@@ -76,7 +77,7 @@ def _topic(kind: type[DocumentElement]) -> str:
     if issubclass(kind, Chart | elements.DataTable):
         return "charts"
     drawn = (elements.Diagram, elements.SequenceDiagram, elements.Timeline, elements.StepList)
-    drawn += (elements.CommitGraph,)
+    drawn += (elements.CommitGraph, elements.GanttChart)
     return "diagrams" if issubclass(kind, drawn) else "pages"
 
 

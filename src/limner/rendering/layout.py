@@ -25,6 +25,7 @@ from limner.rendering.elements import (
     DataTable,
     Diagram,
     DocumentElement,
+    GanttChart,
     LineChart,
     Page,
     PieChart,
@@ -35,6 +36,7 @@ from limner.rendering.elements import (
     TextBlock,
     Timeline,
 )
+from limner.rendering.gantt import draw_gantt, measure_gantt
 from limner.rendering.sequences import draw_sequence, measure_sequence
 from limner.rendering.tables import draw_table, measure_table
 from limner.rendering.timelines import draw_timeline, measure_timeline
@@ -309,6 +311,7 @@ _ALL: Mapping[type[DocumentElement], Drawing] = {
     Diagram: Drawing(measure_diagram, draw_diagram, flexible=True),
     SequenceDiagram: Drawing(measure_sequence, draw_sequence, flexible=True),
     CommitGraph: Drawing(measure_commits, draw_commits, flexible=True),
+    GanttChart: Drawing(measure_gantt, draw_gantt, flexible=True),
     Timeline: Drawing(measure_timeline, draw_timeline, flexible=True),
     ColumnBox: Drawing(_measure_column, _draw_column),
     Card: Drawing(_measure_column, _draw_column),

@@ -8,25 +8,30 @@ from collections.abc import Callable
 import msgspec
 
 from limner.rendering.diagram_source import (
-    GraphBuilder,
     check_element,
     check_length,
     known_colour,
 )
-from limner.rendering.elements import (
-    CommitGraph,
-    Diagram,
-    PieChart,
-    SequenceDiagram,
-    SequenceFrame,
-    SequenceMessage,
-    Timeline,
+from limner.rendering.elements import Document, SequenceDiagram, SequenceFrame, SequenceMessage
+from limner.rendering.mermaid_charts import (
+    parse_gantt,
+    parse_journey,
+    parse_kanban,
+    parse_pie,
+    parse_quadrants,
+    parse_timeline,
+    parse_xy_chart,
 )
 from limner.rendering.mermaid_git import parse_git_graph
 from limner.rendering.mermaid_graphs import parse_class_diagram, parse_flowchart, parse_states
 from limner.rendering.mermaid_lines import MermaidSource, plain_text
+from limner.rendering.mermaid_models import (
+    parse_c4,
+    parse_er_diagram,
+    parse_mindmap,
+    parse_sankey,
+)
 
-MermaidElement = Diagram | SequenceDiagram | PieChart | Timeline | CommitGraph
 _ARROWS = re.compile(r"<<-->>|<<->>|-->>|->>|--x|-x|--\)|-\)|-->|->")
 _BLOCKS = ("loop", "alt", "opt", "par", "critical", "break", "rect", "box")
 _PARTS = ("else", "and", "option")
@@ -34,7 +39,7 @@ _SKIPPED = ("activate", "deactivate", "destroy", "link", "links", "accTitle", "a
 _MESSAGE_HINT = "Write messages as 'Alice->>Bob: Hello', or 'Note over Alice,Bob: text'."
 
 
-def parse_mermaid(source: str) -> tuple[MermaidElement, list[str]]:
+def parse_mermaid(source: str) -> tuple[Document, list[str]]:
     """Parse a diagram in Mermaid.
 
     Raises:
@@ -47,7 +52,7 @@ def parse_mermaid(source: str) -> tuple[MermaidElement, list[str]]:
     if parse is None:
         lines.refuse(
             f"{kind[:40]!r} is not a form of Mermaid that is drawn" if kind else "nothing to draw",
-            f"Start with one of: {', '.join(_NAMES)}.",
+            _INSTEAD.get(kind.removesuffix("-beta"), f"Start with one of: {', '.join(_NAMES)}."),
         )
     element = parse(lines)
     return element, lines.notes()
@@ -175,100 +180,45 @@ class _Sequence:
         )
 
 
-def _parse_pie(lines: MermaidSource) -> PieChart:
-    head = lines.header.partition(" ")[2].strip().removeprefix("showData").strip()
-    title = plain_text(head.removeprefix("title ")) if head else lines.title
-    values: dict[str, float] = {}
-    for line in lines:
-        if line.startswith("title "):
-            title = plain_text(line[6:])
-            continue
-        label, colon, number = line.rpartition(":")
-        plain = number.strip()
-        if not colon or not plain.replace(".", "", 1).isdecimal():
-            lines.refuse("this is not a slice", 'Write: "Apples" : 12')
-        values[plain_text(label)] = float(plain)
-    if not values:
-        lines.refuse("the pie has no slices", 'Write: "Apples" : 12')
-    return check_element(PieChart(title=title, values={**values}))
-
-
-def _parse_timeline(lines: MermaidSource) -> Timeline:
-    events: list[list[str | int | float]] = []
-    for line in lines:
-        word, _, rest = line.partition(" ")
-        if word == "title":
-            lines.title = plain_text(rest)
-        elif word == "section":
-            lines.ignored["section"] = None
-        else:
-            time, colon, text = line.partition(":")
-            if not colon or (not time.strip() and not events):
-                lines.refuse("this is not an event", "Write: 1969 : Moon landing")
-            words = "\n".join(plain_text(part) for part in text.split(" : "))
-            if time.strip():
-                events.append([plain_text(time), words])
-            else:
-                events[-1][1] = f"{events[-1][1]}\n{words}"
-    if not events:
-        lines.refuse("the timeline has no events", "Write: 1969 : Moon landing")
-    return check_element(Timeline(events=[*events], title=lines.title))
-
-
-def _parse_mindmap(lines: MermaidSource) -> Diagram:
-    """The root is in the middle, with half of its branches to each side."""
-    graph = GraphBuilder()
-    graph.direction = "right"
-    graph.title = lines.title
-    above: list[tuple[int, str]] = []
-    parents: dict[str, str] = {}
-    for place, line in enumerate(lines):
-        if line.startswith("::"):
-            lines.ignored["icons and classes"] = None
-            continue
-        while above and above[-1][0] >= lines.indent:
-            above.pop()
-        name = f"n{place}"
-        label = line.partition("[" if "[" in line else "(")[2].strip("([{}])") or line
-        graph.add_node(name, label=plain_text(label), shape="box" if above else "round")
-        if above:
-            parents[name] = above[-1][1]
-        above.append((lines.indent, name))
-    roots = [name for name in graph.nodes if name not in parents]
-    branches = [name for name, parent in parents.items() if parent in roots[:1]]
-    left = set(branches[(len(branches) + 1) // 2 :])
-    for name, parent in parents.items():
-        if parent in left:
-            left.add(name)
-        graph.add_edge(*((name, parent) if name in left else (parent, name)), arrow="none")
-    if not graph.nodes:
-        lines.refuse(
-            "the mind map has no root", "Write: mindmap, then root((Idea)), then branches."
-        )
-    return graph.build()
-
-
 _MAX_MESSAGES = 200
-_FORMS: dict[str, Callable[[MermaidSource], MermaidElement]] = {
+_FORMS: dict[str, Callable[[MermaidSource], Document]] = {
     "graph": parse_flowchart,
     "flowchart": parse_flowchart,
+    "flowchart-elk": parse_flowchart,
     "sequencediagram": _parse_sequence,
     "classdiagram": parse_class_diagram,
     "classdiagram-v2": parse_class_diagram,
     "statediagram": parse_states,
     "statediagram-v2": parse_states,
-    "pie": _parse_pie,
-    "timeline": _parse_timeline,
-    "mindmap": _parse_mindmap,
+    "erdiagram": parse_er_diagram,
+    "gantt": parse_gantt,
+    "pie": parse_pie,
+    "xychart": parse_xy_chart,
+    "xychart-beta": parse_xy_chart,
+    "quadrantchart": parse_quadrants,
+    "timeline": parse_timeline,
+    "mindmap": parse_mindmap,
     "gitgraph": parse_git_graph,
+    "journey": parse_journey,
+    "kanban": parse_kanban,
+    "sankey": parse_sankey,
+    "sankey-beta": parse_sankey,
+    **dict.fromkeys(
+        ("c4context", "c4container", "c4component", "c4dynamic", "c4deployment"), parse_c4
+    ),
 }
 _NAMES = (
-    "flowchart TD",
-    "sequenceDiagram",
-    "classDiagram",
-    "stateDiagram-v2",
-    "pie",
-    "timeline",
-    "mindmap",
-    "gitGraph",
+    *("flowchart TD", "sequenceDiagram", "classDiagram", "stateDiagram-v2", "erDiagram", "gantt"),
+    *("pie", "xychart-beta", "quadrantChart", "timeline", "mindmap", "gitGraph", "journey"),
+    *("kanban", "sankey-beta", "C4Context"),
 )
+# What to write for the forms that are not drawn.
+_INSTEAD = {
+    "block": "Write flowchart with a subgraph for each row, or rows of cards in JSON.",
+    "architecture": "Write flowchart with a subgraph for each group.",
+    "requirementdiagram": "Write classDiagram, with the text of a requirement as a member.",
+    "packet": 'Write a table in JSON: {"type": "table", "columns": [...], "rows": [...]}.',
+    "radar": 'Write bars in JSON: {"type": "bar", "labels": [...], "series": [...]}.',
+    "treemap": 'Write a pie in JSON: {"type": "pie", "labels": [...], "values": [...]}.',
+    "zenuml": "Write sequenceDiagram.",
+}

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from itertools import takewhile
 from typing import Any
+
+import msgspec
 
 from limner.errors import InputInvalid
 from limner.rendering.colours import parse_colour
@@ -28,20 +31,38 @@ _BLANKS = re.compile(r"\s*")
 _ID = re.compile(r"\w(?:[\w.]|-(?=\w))*")
 # Each shape of a flowchart: how it opens and closes.
 _SHAPES: tuple[tuple[str, tuple[str, ...], Any], ...] = (
-    ("(((", (")))",), "circle"),
+    ("(((", (")))",), "double"),
     ("([", ("])",), "round"),
     ("[[", ("]]",), "box"),
     ("[(", (")]",), "cylinder"),
     ("((", ("))",), "circle"),
-    ("{{", ("}}",), "box"),
-    ("[/", ("/]", "\\]"), "box"),
-    ("[\\", ("\\]", "/]"), "box"),
+    ("{{", ("}}",), "hexagon"),
+    ("[/", ("/]",), "parallelogram"),
+    ("[/", ("\\]",), "trapezoid"),
+    ("[\\", ("\\]", "/]"), "parallelogram"),
     ("[", ("]",), "box"),
     ("(", (")",), "round"),
     ("{", ("}",), "diamond"),
     (">", ("]",), "note"),
 )
-_LINK = re.compile(r"(<|[xo](?=--|==|-\.))?(?:(-{2,}|={2,}|~{3,})|(-\.+-))(>|[xo](?=[\s|]))?")
+_OPTION = re.compile(r'(\w+)\s*:\s*("[^"]*"|[^,"]+)')
+# The names of shapes in @{ shape: … }.
+_OPTION_SHAPES: Mapping[str, Any] = {
+    **dict.fromkeys(("rounded", "event", "stadium", "pill", "terminal", "delay"), "round"),
+    **dict.fromkeys(("diam", "diamond", "decision", "question"), "diamond"),
+    **dict.fromkeys(("circle", "circ", "start", "sm-circ", "f-circ", "junction"), "circle"),
+    **dict.fromkeys(("dbl-circ", "double-circle", "fr-circ", "stop"), "double"),
+    **dict.fromkeys(("cyl", "cylinder", "db", "database", "lin-cyl", "disk", "h-cyl"), "cylinder"),
+    **dict.fromkeys(("hex", "hexagon", "prepare"), "hexagon"),
+    **dict.fromkeys(("lean-r", "lean-right", "in-out", "lean-l", "lean-left"), "parallelogram"),
+    **dict.fromkeys(("trap-b", "trap-t", "trapezoid", "manual", "priority"), "trapezoid"),
+    **dict.fromkeys(("doc", "document", "docs", "lin-doc", "tag-doc", "comment"), "note"),
+    **dict.fromkeys(("fork", "join"), "bar"),
+    "text": "text",
+}
+_LINK = re.compile(
+    r"(?:\w+@)?(<|[xo](?=--|==|-\.))?(?:(-{2,}|={2,}|~{3,})|(-\.+-))(>|[xo](?=[\s|]))?"
+)
 _DOTTED_TEXT = re.compile(r"-\.(?!\.*-)")
 _CLOSERS = {
     "-": re.compile(r"-{2,}(>|[xo](?=\s))?"),
@@ -111,27 +132,34 @@ def _flow_statement(text: str, graph: GraphBuilder, lines: MermaidSource) -> Non
 def _take_style(word: str, rest: str, lines: MermaidSource) -> None:
     """Remember the fill of a class or a node, or the class of some nodes."""
     names, _, value = rest.strip().partition(" ")
-    fill = _FILL.search(value)
+    fill, dash = _FILL.search(value), "stroke-dasharray" in value
     for name in filter(None, names.split(",")):
         if word == "class":
             lines.classes[name] = value.strip()
-        elif fill is None:
+        elif fill is None and not dash:
             lines.ignored[word] = None
         else:
-            lines.fills[f"{word} {name}"] = fill[1]
+            lines.styles[f"{word} {name}"] = (fill[1] if fill else None), dash
 
 
 def _paint(graph: GraphBuilder, lines: MermaidSource) -> None:
-    """Give the nodes the fills of their styles and classes."""
-    for name in list(graph.nodes):
-        kind = lines.classes.get(name, "default")
-        fill = lines.fills.get(f"style {name}") or lines.fills.get(f"classDef {kind}")
-        if fill is None:
+    """Give the nodes and the groups the fills and dashes of their styles and classes."""
+    groups = [name for name, _, _ in graph.groups]
+    for name in (*graph.nodes, *groups):
+        kind = lines.classes.get(name, "default" if name in graph.nodes else "")
+        found = lines.styles.get(f"style {name}") or lines.styles.get(f"classDef {kind}")
+        if found is None:
             continue
+        fill, dashed = found
+        style: dict[str, Any] = {"dashed": True} if dashed else {}
         try:
-            graph.add_node(name, color=parse_colour(fill))
+            style |= {"color": parse_colour(fill)} if fill else {}
         except InputInvalid:
-            lines.ignored[f"the colour {fill[:40]}"] = None
+            lines.ignored[f"the colour {str(fill)[:40]}"] = None
+        if name in groups:
+            graph.group_styles[name] = style
+        else:
+            graph.nodes[name] = msgspec.structs.replace(graph.nodes[name], **style)
 
 
 class _Chain:
@@ -182,9 +210,10 @@ class _Chain:
         self.at = name.end()
         fields: dict[str, Any] = {}
         if self.text.startswith("@{", self.at):
-            self.lines.refuse("shapes as @{ } are not drawn", _FLOW_HINT)
+            fields = self._options()
         for opening, closings, shape in _SHAPES:
-            if self.text.startswith(opening, self.at):
+            closed = any(closing in self.text[self.at :] for closing in closings)
+            if self.text.startswith(opening, self.at) and (closed or opening != "[/"):
                 self.at += len(opening)
                 fields = {"label": self._label(closings), "shape": shape}
                 break
@@ -194,6 +223,19 @@ class _Chain:
             self.lines.classes[name[0]] = style[0] if style else ""
         self.graph.add_node(name[0], **fields)
         return name[0]
+
+    def _options(self) -> dict[str, Any]:
+        """The shape and the label of a node that are written as @{ shape: cyl, label: "Data" }."""
+        end = self.text.find("}", self.at)
+        if end < 0:
+            self.lines.refuse("'}' is missing", _FLOW_HINT)
+        given = {
+            found[1]: plain_text(found[2]) for found in _OPTION.finditer(self.text, self.at, end)
+        }
+        self.at = end + 1
+        shape = _OPTION_SHAPES.get(given.get("shape", "rect"), "box")
+        label = {"label": given["label"]} if "label" in given else {}
+        return {"shape": shape, **label} if given else {}
 
     def _label(self, closings: tuple[str, ...]) -> str:
         """The text up to the end of a shape; quotes may contain any sign."""
@@ -289,6 +331,7 @@ def parse_class_diagram(lines: MermaidSource) -> Diagram:
             _add_row(graph, lines, _class_name(name), f"{kind}>>")
         else:
             _class_line(graph, line, lines)
+    _paint(graph, lines)
     return _finish(graph, lines, _CLASS_HINT)
 
 
@@ -351,7 +394,10 @@ def _class_line(graph: GraphBuilder, line: str, lines: MermaidSource) -> None:
 
 
 def _class_remark(graph: GraphBuilder, word: str, rest: str, lines: MermaidSource) -> None:
-    """Draw a note, with a line to the class that it is for; what else is said is not drawn."""
+    """Draw a note, with a line to the class that it is for; use a style; ignore a link."""
+    if word in ("style", "classDef", "cssClass"):
+        _take_style(word.replace("cssClass", "class"), rest.replace('"', ""), lines)
+        return
     if word != "note":
         lines.ignored[word] = None
         return
@@ -389,7 +435,9 @@ def parse_states(lines: MermaidSource) -> Diagram:
             _add_note(graph, *_state_note(rest, lines))
         elif word == "direction":
             graph.direction = _DIRECTIONS.get(rest.strip().upper(), "down")
-        elif word in (*_IGNORED, "classDef", "class", "style") or line == "--":
+        elif word in ("classDef", "class", "style"):
+            _take_style(word, rest, lines)
+        elif word in _IGNORED or line == "--":
             lines.ignored[word.rstrip(":")] = None
         elif line == "}":
             if not graph.open_groups:
@@ -399,6 +447,7 @@ def parse_states(lines: MermaidSource) -> Diagram:
             _declare_state(graph, rest, lines)
         else:
             _state_line(graph, line, lines)
+    _paint(graph, lines)
     return _finish(graph, lines, _STATE_HINT)
 
 
@@ -410,7 +459,8 @@ def _declare_state(graph: GraphBuilder, rest: str, lines: MermaidSource) -> None
     if rest.rstrip().endswith("{"):
         _open_group(graph, lines, name, label or name)
     else:
-        shape = "diamond" if kind.startswith("choice") else "round"
+        shapes = {"choice>>": "diamond", "fork>>": "bar", "join>>": "bar"}
+        shape = shapes.get(kind.strip(), "round")
         graph.add_node(name, label="" if kind else plain_text(label or name), shape=shape)
 
 
@@ -418,7 +468,7 @@ def _without_class(text: str, lines: MermaidSource) -> str:
     """A name without the class of style after it, as in ``Idle:::calm``."""
     found = _CLASS_SUFFIX.sub("", text)
     if found != text:
-        lines.ignored[":::"] = None
+        lines.classes[found.strip()] = text.rpartition(":::")[2].strip()
     return found
 
 
@@ -439,7 +489,7 @@ def _state_line(graph: GraphBuilder, line: str, lines: MermaidSource) -> None:
         if name == "[*]":
             scope = graph.open_groups[-1] if graph.open_groups else ""
             names[place] = f"{('start', 'end')[place]} {scope}"
-            graph.add_node(names[place], label="", shape="circle")
+            graph.add_node(names[place], label="", shape=("circle", "double")[place])
         elif name in graph.nodes:
             graph.add_node(name)
         else:

@@ -23,8 +23,8 @@ class MermaidSource:
         self.indent = 0
         self.title = ""
         self.ignored: dict[str, None] = {}
-        # The fills of classes and nodes, and the classes of nodes.
-        self.fills: dict[str, str] = {}
+        # The fills and dashes of classes and nodes, and the classes of nodes.
+        self.styles: dict[str, tuple[str | None, bool]] = {}
         self.classes: dict[str, str] = {}
         self.remarks: dict[str, None] = {}
         self._rest = iter(enumerate(source.split("\n"), 1))

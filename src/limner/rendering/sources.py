@@ -29,7 +29,9 @@ Size = tuple[int, int]
 
 MAX_SOURCE_BYTES = 1_000_000
 _MERMAID = re.compile(
-    r"---\s*\n|(?:flowchart|graph|sequenceDiagram|classDiagram|stateDiagram|pie|timeline|mindmap|gitGraph)\b"
+    r"---\s*\n|(?:flowchart|graph|sequenceDiagram|classDiagram|stateDiagram|erDiagram|gantt|pie"
+    r"|xychart|quadrantChart|timeline|mindmap|gitGraph|journey|kanban|sankey|C4[A-Z][a-z]+|block|packet"
+    r"|architecture|requirementDiagram|radar|treemap|zenuml)\b"
 )
 _COMMENTS = ("//", "#", "%%")
 _TYPST = re.compile(
@@ -274,10 +276,11 @@ FORMATS: Mapping[SourceFormat, FormatSpec] = {
     ),
     "mermaid": FormatSpec(
         title="Mermaid",
-        starts="flowchart, sequenceDiagram, classDiagram or stateDiagram",
+        starts="flowchart, sequenceDiagram, classDiagram, stateDiagram, erDiagram, gantt, …",
         looks=lambda text: _MERMAID.match(text, _after_comments(text)) is not None,
         compile=_compile_mermaid,
         topic="diagrams",
-        help="Or Mermaid: flowchart, sequenceDiagram, classDiagram, stateDiagram.",
+        help="Or Mermaid: flowchart, sequenceDiagram, classDiagram, stateDiagram-v2, erDiagram, "
+        "gantt, gitGraph, mindmap, timeline, pie, xychart-beta, quadrantChart, journey, kanban.",
     ),
 }

@@ -44,6 +44,7 @@ class StudioRun(msgspec.Struct, frozen=True, kw_only=True):
         pictures: the handles of its pictures.
         text: its answer in words.
         cost_usd: what it cost.
+        details: its answer as JSON; a check has its verdicts there.
         error: why it failed.
     """
 
@@ -58,6 +59,7 @@ class StudioRun(msgspec.Struct, frozen=True, kw_only=True):
     pictures: tuple[str, ...] = ()
     text: str = ""
     cost_usd: float | None = None
+    details: Mapping[str, Any] | None = None
     error: Mapping[str, Any] | None = None
 
 
@@ -67,6 +69,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     pictures: tuple[str, ...] = ()
     text: str = ""
     cost_usd: float = 0.0
+    details: Mapping[str, Any] | None = None
 
 
 Report: TypeAlias = Callable[[Progress], None]

@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState } from "/static/vendor/preact-htm.js"
 import { get, send, thumbnail, upload, uploadMask } from "/static/api.js";
 import { MaskEditor, maskOf, regionOf } from "/static/mask.js";
 import { follow, useRun } from "/static/runs.js";
-import { usd } from "/static/words.js";
+import { atMost, usd } from "/static/words.js";
 import { Render } from "/static/render.js";
 
 const EMPTY = {
@@ -73,7 +73,7 @@ function Price({ quote }) {
   if (quote.error) return html`<p class="problem" role="alert">${quote.error.message} ${quote.error.hint || ""}</p>`;
   if (!quote.found) return html`<p class="quote">${quote.isWaiting ? "Asking for the price" : "The price stands here before you draw."}</p>`;
   const { found } = quote;
-  return html`<p class="quote"><strong>${found.exact ? "" : found.cost_usd ? "at most " : ""}${usd(found.cost_usd)}</strong>
+  return html`<p class="quote"><strong>${found.exact ? usd(found.cost_usd) : atMost(found.cost_usd)}</strong>
     ${found.provider} · ${found.model} · ${found.width} × ${found.height}
     ${found.notice && html`<br /><span>${found.notice}</span>`}</p>`;
 }
@@ -205,7 +205,7 @@ export function Draw({ rest }) {
           ${form.image && html`<${Slot} label="More pictures to take from" handles=${form.references} max=${15} change=${(references) => setForm({ ...form, references })} />`}
           <${Options} form=${form} set=${set} models=${models} quote=${quote} />
           <div class="order"><${Price} quote=${quote} />
-            <button class="main" disabled=${!quote.found}>${verb}${quote.found && quote.found.cost_usd ? ` for ${usd(quote.found.cost_usd)}` : ""}</button></div>
+            <button class="main" disabled=${!quote.found}>${verb}${quote.found && quote.found.cost_usd ? ` for ${quote.found.exact ? usd(quote.found.cost_usd) : atMost(quote.found.cost_usd)}` : ""}</button></div>
           ${error && html`<p class="problem" role="alert">${error.message} ${error.hint || ""}</p>`}
         </form>
         <div class="stack">
