@@ -22,6 +22,7 @@ NOTES = {
     "chart-01-ab-test-checkout": ["Ignored: legend of bar."],
     "chart-03-training-minutes": ["Ignored: legend of bar."],
     "diagram-01-vet-clinic-schema": ["Ignored: ports."],
+    "diagram-05-printer-help": ["Ignored: style."],
     "layout-02-shakshuka-recipe": ["No bundled font has these characters: \N{HOT PEPPER}"],
     "layout-05-handball-matchday": ["Ignored: highlight of table."],
     "svg-08-fractions": ["No bundled font has these characters: \N{BALLOT BOX}"],

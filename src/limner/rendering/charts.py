@@ -23,6 +23,8 @@ from limner.rendering.elements import (
 from limner.rendering.text import TextLines
 
 _MAX_LABELLED_POINTS = 40
+# The least size of a number in a part of a bar, in parts of the usual size.
+_LEAST_LABEL = 0.55
 _STEPS = (1, 2, 2.5, 5, 10)
 
 
@@ -503,8 +505,12 @@ def _label_lines(chart: Chart, points: Sequence[LinePoint], brush: Brush, plot: 
                 stroke_width=number(edge),
                 stroke_linejoin="round",
             )
-    if left_out:
-        brush.notes.append(f"{left_out} values of the chart are not written: no room.")
+    _note_left_out(brush, left_out)
+
+
+def _note_left_out(brush: Brush, count: int) -> None:
+    if count:
+        brush.notes.append(f"{count} values of the chart are not written: no room.")
 
 
 def _near_points(points: Sequence[LinePoint], base: float) -> list[list[LinePoint]]:
@@ -551,6 +557,26 @@ def _fitting_lines(text: str, brush: Brush, wide: float, high: float) -> TextLin
     return lines
 
 
+def _label_part(brush: Brush, bar: Rect, text: str, color: str) -> bool:
+    """Write a number into a part of a bar, smaller if need be; False if it has no room."""
+    size = min(1.0, bar.width / max(brush.width(text, "small", bold=True), 1))
+    if size < _LEAST_LABEL:
+        return False
+    pixels = size * brush.style.pixels("small")
+    brush.line(*bar.middle, text, pixels, bold=True, color=readable_on(color))
+    return True
+
+
+def _draw_upright_grid(chart: Chart, brush: Brush, plot: Rect, scale: Scale) -> None:
+    """The lines and numbers of an axis that goes across."""
+    theme = brush.style.theme
+    for tick in scale.ticks:
+        x = plot.x + plot.width * scale.share(tick)
+        brush.canvas.line(f"M{number(x)} {number(plot.y)}V{number(plot.bottom)}", theme.line, 1)
+        y = plot.bottom + brush.style.base * 0.9
+        brush.line(x, y, _text(chart, tick), "small", color=theme.muted)
+
+
 def _draw_horizontal(chart: BarChart, data: ChartData, brush: Brush, box: Rect) -> None:
     base = brush.style.base
     scale = _value_scale(chart, data, stacked=chart.stacked)
@@ -570,16 +596,11 @@ def _draw_horizontal(chart: BarChart, data: ChartData, brush: Brush, box: Rect) 
         max(box.width - left - base * 3, 1),
         max(box.height - base * 1.8, base),
     )
-    for tick in scale.ticks:
-        x = plot.x + plot.width * scale.share(tick)
-        brush.canvas.line(
-            f"M{number(x)} {number(plot.y)}V{number(plot.bottom)}", brush.style.theme.line, 1
-        )
-        text = _text(chart, tick)
-        brush.line(x, plot.bottom + base * 0.9, text, "small", color=brush.style.theme.muted)
+    _draw_upright_grid(chart, brush, plot, scale)
     band = plot.height / len(data.labels)
     colors = _bar_colours(chart, data)
     share = band * 0.72 / (1 if chart.stacked else len(data.rows))
+    left_out = 0
     for place, label in enumerate(data.labels):
         y = plot.y + band * (place + 0.5)
         lines = _fitting_lines(label, brush, names - base * 0.9, band * 0.96)
@@ -604,12 +625,13 @@ def _draw_horizontal(chart: BarChart, data: ChartData, brush: Brush, box: Rect) 
             brush.panel(bar, color, radius=0 if chart.stacked else base * 0.15)
             text = _text(chart, value)
             if chart.show_values and chart.stacked:
-                brush.line(*bar.middle, text, "small", bold=True, color=readable_on(color))
+                left_out += not _label_part(brush, bar, text, color) and bool(value)
             elif chart.show_values:
                 before = value < 0
                 x = bar.x - base * 0.4 if before else bar.right + base * 0.4
                 align = "end" if before else "start"
                 brush.line(x, bar.middle[1], text, "small", align=align, bold=True)
+    _note_left_out(brush, left_out)
 
 
 def _draw_scatter(chart: ScatterPlot, data: ChartData, brush: Brush, box: Rect) -> None:

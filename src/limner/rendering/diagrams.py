@@ -317,9 +317,11 @@ class _Painter:
 
     def paint(self) -> None:
         """Frames first, then lines, then boxes and words."""
-        for box, frame in zip(self.layout.frames, self.sized.frames, strict=True):
-            if box is not None:
-                self._frame(box, frame)
+        frames = zip(self.layout.frames, self.sized.frames, strict=True)
+        placed = [(box, frame) for box, frame in frames if box is not None]
+        # A frame is drawn before those that are in it.
+        for box, frame in sorted(placed, key=lambda pair: -pair[0].width * pair[0].height):
+            self._frame(box, frame)
         for place, edge in enumerate(self.sized.edges):
             self._edge(edge, self.layout.edges[place])
         for head in self.heads:
