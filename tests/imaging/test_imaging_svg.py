@@ -78,7 +78,7 @@ def ink(image: Image.Image) -> int:
     return sum(image.getchannel("A").histogram()[1:])
 
 
-@pytest.mark.parametrize("family", ["", "Inter", "'No Such', sans-serif", "Helvetica, Arial"])
+@pytest.mark.parametrize("family", ["", "Arimo", "'No Such', sans-serif", "Helvetica, Arial"])
 async def test_text_in_an_unknown_font_is_drawn_in_the_bundled_one(
     imaging: Imaging, family: str
 ) -> None:
@@ -93,7 +93,11 @@ async def test_text_in_an_unknown_font_is_drawn_in_the_bundled_one(
 @pytest.mark.parametrize(
     ("families", "alike"),
     [
-        ("Georgia, serif", "Lora"),
+        ("Georgia, serif", "Gelasio"),
+        ("'Times New Roman', Georgia", "Tinos"),
+        ("Palatino", "Lora"),
+        ("Verdana", "Inter"),
+        ("Impact", "Anton"),
         ("'Courier New', monospace", "JetBrains Mono"),
         ("Comic Sans MS", "Caveat"),
     ],
@@ -114,6 +118,46 @@ async def test_a_well_known_font_is_replaced_by_the_bundled_one_that_looks_alike
     plain = await drawn(imaging, svg('<text y="50" font-size="30">Ag</text>'))
     assert named.tobytes() == bundled.tobytes()
     assert named.tobytes() != plain.tobytes()
+
+
+def right_edge(image: Image.Image) -> int:
+    box = image.getchannel("A").getbbox()
+    assert box is not None
+    return box[2]
+
+
+async def test_an_emoji_is_drawn_in_its_colours_and_the_text_after_it_stays(
+    imaging: Imaging,
+) -> None:
+    text = '<text y="50" font-size="9" font-family="Georgia">{}l</text>'
+    family, flag, key, tone, heart, sign = [
+        await drawn(imaging, svg(text.format(words)))
+        for words in ("👨\u200d👩\u200d👧", "🇩🇪", "1\ufe0f\u20e3", "👍🏽", "❤\ufe0f", "❤")
+    ]
+    assert {right_edge(one) for one in (family, flag, key, tone, heart)} <= {11, 12}
+    one, other = (picture.convert("RGB").getcolors(9999) for picture in (heart, sign))
+    assert (len(one or []) > 1, other) == (True, [(10_000, (0, 0, 0))])
+
+
+async def test_a_sign_does_not_change_the_font_of_its_line(imaging: Imaging) -> None:
+    text = '<text y="50" font-size="20" font-family="Georgia">Agf{}</text>'
+    plain, star = [await drawn(imaging, svg(text.format(sign))) for sign in ("", "★")]
+    edge = right_edge(plain)
+    assert (star.crop((0, 0, edge, 100)).tobytes(), right_edge(star) > edge + 9) == (
+        plain.crop((0, 0, edge, 100)).tobytes(),
+        True,
+    )
+
+
+async def test_a_sign_stands_in_its_line_and_keeps_the_colour_of_the_text(
+    imaging: Imaging,
+) -> None:
+    text = '<text x="50" y="50" font-size="20" text-anchor="middle" fill="red">{}</text>'
+    image = await drawn(imaging, svg(text.format("♞ ☑")))
+    assert image.getchannel("R").getextrema() == (0, 255)
+    assert image.getchannel("B").getextrema() == (0, 0)
+    left, _, right, _ = image.getchannel("A").getbbox() or (0, 0, 0, 0)
+    assert abs(left + right - 100) < 6
 
 
 async def test_bold_text_is_bolder(imaging: Imaging) -> None:

@@ -79,7 +79,13 @@ def test_a_character_that_no_font_has_is_reported() -> None:
     assert drawn({**SALES, "title": "ไทย Ж λ"}).notes == (
         "No bundled font has these characters: ไทย",
     )
-    assert missing_characters("Aé Ж λ → √") == ""
+    assert missing_characters("Aé Ж λ → √ ☐ ♞ ⤵ ❄ ∇ ⊕ 😀 ⚠\ufe0f 👩\u200d💻 🇩🇪 1\ufe0f\u20e3") == ""
+    assert missing_characters("👍🏽") == "🏽"
+
+
+def test_a_sign_and_an_emoji_have_the_width_of_their_own_fonts() -> None:
+    assert width("🚀", 10) == width("🚀\ufe0f", 10) == width("👩\u200d", 10) == 10
+    assert width("☐", 100) == pytest.approx(82.1)
 
 
 @pytest.mark.parametrize(

@@ -23,19 +23,11 @@ NOTES = {
     "chart-03-training-minutes": ["Ignored: legend of bar."],
     "diagram-01-vet-clinic-schema": ["Ignored: ports."],
     "diagram-05-printer-help": ["Ignored: style."],
-    "layout-02-shakshuka-recipe": ["No bundled font has these characters: \N{HOT PEPPER}"],
     "layout-05-handball-matchday": ["Ignored: highlight of table."],
-    "svg-08-fractions": ["No bundled font has these characters: \N{BALLOT BOX}"],
     "svg-09-wash-hands": [
         "No ready-made picture is named 'towel'; the nearest are roll-of-paper, owl, well."
     ],
-    "svg-06-chess-puzzle": [
-        "No bundled font has these characters: "
-        "\N{BLACK CHESS KING}\N{BLACK CHESS PAWN}\N{BLACK CHESS ROOK}\N{BLACK CHESS QUEEN}"
-        "\N{WHITE CHESS KING}\N{WHITE CHESS ROOK}\N{WHITE CHESS PAWN}"
-    ],
     "svg-05-rpg-game-hud": [
-        "No bundled font has these characters: \N{BALLOT BOX WITH CHECK}\N{BALLOT BOX}",
         "No ready-made picture is named 'potion'; the nearest are spoon, onion, potato.",
     ],
 }

@@ -35,8 +35,7 @@ def test_the_guide_shows_documents_of_five_formats() -> None:
 async def test_a_document_of_the_guide_is_rendered(kind: str, source: str, tmp_path: Path) -> None:
     async with Limner(env={"HOME": str(tmp_path)}, cwd=tmp_path) as lim:
         drawn = await lim.render(source)
-    font = ["Georgia is not bundled; the text is set in Lora."] if kind == "svg" else []
-    assert drawn.extras == {"source_format": "limner" if kind == "json" else kind, "notes": font}
+    assert drawn.extras == {"source_format": "limner" if kind == "json" else kind, "notes": []}
 
 
 @pytest.mark.slow

@@ -76,7 +76,7 @@ async def test_svg_out_is_one_file_that_draws_the_same_picture(lim: Limner, tmp_
     text = drawn.path.read_text(encoding="utf-8")
     assert (drawn.path.name, drawn.image.mime) == ("night.svg", "image/png")
     assert text.startswith('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 300"')
-    assert ("<asset" in text, "font-family=\"'Inter', sans-serif\"" in text) == (False, True)
+    assert ("<asset" in text, "font-family=\"'Arimo', sans-serif\"" in text) == (False, True)
     assert [*tmp_path.iterdir()] == [drawn.path]
     again = await lim.render(text)
     assert again.image.handle == drawn.image.handle
@@ -96,13 +96,13 @@ async def test_svg_keeps_its_size_and_everyday_words_find_pictures(lim: Limner) 
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 315">'
         '<asset name="moon" x="0" y="0" size="99"/><asset name="coffee" x="99" y="0" size="99"/>'
         '<asset name="quux" x="300" y="0" size="99"/>'
-        '<text y="200" font-family="Georgia">ไ</text></svg>'
+        '<text y="200" font-family="Palatino">ไ</text></svg>'
     )
     assert str(drawn.dimensions) == "600x315"
     assert drawn.extras == {
         "source_format": "svg",
         "notes": [
-            "Georgia is not bundled; the text is set in Lora.",
+            "Palatino is not bundled; the text is set in Lora.",
             "No bundled font has these characters: ไ",
             "No ready-made picture is named 'quux'.",
         ],

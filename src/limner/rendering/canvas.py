@@ -169,5 +169,5 @@ def _attributes(more: dict[str, str]) -> str:
 
 
 def _printable(text: str) -> str:
-    """Text without the characters that XML does not allow."""
-    return "".join(character for character in text if character.isprintable())
+    """Text without the characters that XML does not allow; what joins two emoji stays."""
+    return "".join(char for char in text if char.isprintable() or char == "\u200d")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from limner.imaging.fonts import FONTS, replaced_family, style_for
+from limner.imaging.fonts import font_for, replaced_family
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.svg.renderer import SvgFacts, measure_svg
 from limner.rendering.canvas import RenderedDocument
@@ -31,7 +31,7 @@ def measure_source(
 
 def _font_notes(facts: SvgFacts) -> list[str]:
     notes = [
-        f"{name} is not bundled; the text is set in {FONTS[style_for(families)].family}."
+        f"{name} is not bundled; the text is set in {font_for(families).family}."
         for families in facts.families[:_MAX_LISTED]
         if (name := replaced_family(families))
     ]

@@ -13,7 +13,16 @@ from pathlib import Path
 
 import msgspec
 
-from limner.imaging.fonts import CJK, FOLDER, FONTS, INSTALL_CJK, FontStyle, cjk_font
+from limner.imaging.fonts import (
+    ALL_FONTS,
+    CJK,
+    FOLDER,
+    FONTS,
+    INSTALL_CJK,
+    JOINERS,
+    FontStyle,
+    cjk_font,
+)
 from limner.imaging.fonts.font_file import FontFile
 
 LINE_HEIGHT = 1.25
@@ -69,10 +78,19 @@ def _cjk_metrics() -> FontMetrics:
     return _read_metrics(path) if path else FontMetrics({})
 
 
+@cache
+def _other_metrics() -> FontMetrics:
+    """The metrics of each character in the first bundled font that has it."""
+    paths = [FOLDER / font.regular for font in reversed(ALL_FONTS)]
+    known = (_read_metrics(path).advances for path in paths)
+    advances = {code: advance for font in known for code, advance in font.items()}
+    return FontMetrics(advances | dict.fromkeys(map(ord, JOINERS), 0.0))
+
+
 def _other_advance(char: str) -> float:
     """The advance of a character that the font of its text does not have."""
-    wide = CJK.match(char) is not None
-    return _cjk_metrics().advances.get(ord(char), _UNKNOWN_WIDTH) if wide else _UNKNOWN_WIDTH
+    font = _cjk_metrics() if CJK.match(char) else _other_metrics()
+    return font.advances.get(ord(char), _UNKNOWN_WIDTH)
 
 
 def _read_metrics(path: Path) -> FontMetrics:
@@ -90,10 +108,12 @@ def missing_characters(text: str) -> str:
     # Every font has ASCII, and most texts have nothing else. A lone surrogate is no character.
     visible = text.encode(errors="ignore").decode()
     others = [char for char in dict.fromkeys(visible) if not char.isascii() and not char.isspace()]
-    known = [metrics(style).advances for style in FONTS] if others else []
-    if CJK.search("".join(others)):
-        known.append(_cjk_metrics().advances)
-    return "".join(char for char in others if not any(ord(char) in font for font in known))
+    return "".join(char for char in others if not _is_known(char))
+
+
+def _is_known(char: str) -> bool:
+    fonts = (_cjk_metrics(), _other_metrics()) if CJK.match(char) else (_other_metrics(),)
+    return any(ord(char) in font.advances for font in fonts)
 
 
 def missing_note(text: str) -> list[str]:

@@ -6,6 +6,7 @@ import contextlib
 import mmap
 import struct
 from collections.abc import Generator, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Self
 
@@ -83,3 +84,10 @@ class FontFile(msgspec.Struct, frozen=True, kw_only=True):
                     if not glyph:
                         continue
                 yield code, (glyph + deltas[place]) & 0xFFFF
+
+
+@cache
+def known_characters(path: Path) -> frozenset[int]:
+    """The characters that a font file can draw."""
+    with FontFile.open(path) as font:
+        return frozenset(code for code, _ in font.characters())

@@ -45,13 +45,14 @@ class _Glyphs:
     def __init__(self, font: FontFile) -> None:
         self._parts = _read_outlines({tag: _table(font, tag) for tag in ("head", "loca", "glyf")})
         self._replaced = [*_substitutions(_table(font, "GSUB"))] if "GSUB" in font.tables else []
+        self._layers = _colour_layers(_table(font, "COLR")) if "COLR" in font.tables else {}
 
     def complete(self, glyphs: set[int]) -> set[int]:
         known = set[int]()
         while glyphs != known:
             known = set(glyphs)
             for glyph in known:
-                glyphs |= set(_components(self._parts[glyph]))
+                glyphs |= {*_components(self._parts[glyph]), *self._layers.get(glyph, ())}
             for inputs, outputs in self._replaced:
                 if inputs <= known:
                     glyphs |= outputs
@@ -83,6 +84,15 @@ def _components(outline: bytes) -> Iterator[int]:
         yield glyph
         at += 8 if flags & _WORDS else 6
         at += 2 if flags & _SCALE else 4 if flags & _TWO_SCALES else 8 if flags & _MATRIX else 0
+
+
+def _colour_layers(colr: bytes) -> dict[int, list[int]]:
+    """The glyphs that lie on each other in a coloured one."""
+    _, count, bases_at, layers_at, layer_count = struct.unpack_from(">2H2IH", colr)
+    bases = struct.iter_unpack(">3H", colr[bases_at : bases_at + 6 * count])
+    rows = struct.iter_unpack(">2H", colr[layers_at : layers_at + 4 * layer_count])
+    layers = [glyph for glyph, _ in rows]
+    return {glyph: layers[first : first + number] for glyph, first, number in bases}
 
 
 def _substitutions(gsub: bytes) -> Iterator[tuple[set[int], set[int]]]:

@@ -11,7 +11,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
-from limner.imaging.fonts import CJK, FONTS, FontFiles, style_for
+from limner.imaging.fonts import CJK, FontFiles, font_for
 from limner.imaging.fonts.subset import subset_font
 from limner.imaging.svg.parser import Element
 
@@ -80,7 +80,7 @@ def embed_fonts(root: Element) -> None:
         # A rule of a sheet may apply to any text.
         everything = set[str]().union(*used.values())
         families = [value for name, value in rules if name.lower() == "font-family"]
-        for files in {face.files for face in used} | {FONTS[style_for(one)] for one in families}:
+        for files in {face.files for face in used} | {font_for(one) for one in families}:
             for bold in (False, True):
                 used[_face(files, bold=bold, italic=False)] |= everything
     if used:
@@ -94,7 +94,7 @@ def _collect(element: Element, around: _Font, used: dict[_Face, set[str]]) -> No
     font = around.inside(element)
     words = "".join(child for child in element.children if isinstance(child, str))
     if words := CJK.sub("", words):
-        files = FONTS[style_for(font.family)]
+        files = font_for(font.family)
         used[_face(files, bold=font.is_bold, italic=font.is_italic)] |= set(words)
     for child in element.children:
         if isinstance(child, Element):

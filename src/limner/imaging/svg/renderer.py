@@ -4,12 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 import msgspec
 import resvg_py
 
 from limner.errors import ImageTooLarge, UnsafeSvg
-from limner.imaging.fonts import CJK, FONTS, cjk_family, cjk_font, style_for
+from limner.imaging.fonts import (
+    ALL_FONTS,
+    CJK,
+    EMOJI,
+    EMOJI_SEQUENCES,
+    EMOJI_TEXT,
+    FIRST_ALIAS,
+    FIRST_SEQUENCE,
+    FOLDER,
+    FONTS,
+    JOINERS,
+    SYMBOLS,
+    FontFiles,
+    cjk_family,
+    cjk_font,
+    font_for,
+)
+from limner.imaging.fonts.font_file import known_characters
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.svg import Asset, rules
 from limner.imaging.svg.assets import place_assets
@@ -31,9 +49,14 @@ _VIEW_BOX = re.compile(
 _PIXELS = {"px": 1.0, "pt": 96 / 72, "pc": 16.0, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96.0}
 _PIXEL_LENGTH = re.compile(r"\s*\+?(\d+(?:\.\d*)?|\.\d+)(?:px)?\s*")
 
-_FONT_FILES = [path for font in FONTS.values() for path in font.paths]
 _CJK_FILES = [str(path)] if (path := cjk_font()) else []
-_SANS = FONTS["sans"].family
+# Every document may need this one: it is what replaces a font that is missing.
+_SANS = FONTS["sans"]
+_SKIN_TONES = dict.fromkeys(range(0x1F3FB, 0x1F400))
+_SEQUENCES = {words: chr(FIRST_SEQUENCE + place) for place, words in enumerate(EMOJI_SEQUENCES)}
+_SEQUENCE = re.compile(
+    "|".join([*sorted(map(re.escape, _SEQUENCES), key=len, reverse=True), "[\u00a0-\uffff]"])
+)
 _MAX_STRETCH = 0.005
 _FAMILY_RULE = re.compile(r"font-family\s*:\s*([^;}]+)", re.IGNORECASE)
 _FONT_RULE = re.compile(r"(?<![\w-])font\s*:\s*([^;}]+)", re.IGNORECASE)
@@ -70,7 +93,7 @@ def render(
         CorruptImage: it is not an SVG document that can be drawn.
     """
     root = _prepare(document, width=width, height=height, assets=assets, limits=limits)
-    return _draw(root.to_text())
+    return _draw(root)
 
 
 def resolve(
@@ -95,7 +118,7 @@ def _prepare(
     if not (1 <= width <= edge and 1 <= height <= edge):
         raise ImageTooLarge(f"{width}x{height}: a drawing may be 1 to {edge} pixels on each side")
     root = _parse_and_check(document, assets, limits)
-    root.attributes.setdefault("font-family", FONTS["sans"].css)
+    root.attributes.setdefault("font-family", font_for("").css)
     _set_size(root, width=width, height=height)
     return root
 
@@ -109,7 +132,7 @@ def render_at_natural_size(document: str, limits: WorkerLimits) -> bytes:
     root = _parse_and_check(document, {}, limits)
     width, height = natural_size(root)
     _set_size(root, width=width, height=height)
-    return _draw(root.to_text())
+    return _draw(root)
 
 
 def measure_svg(document: str, limits: WorkerLimits) -> SvgFacts:
@@ -158,7 +181,7 @@ def _use_bundled_fonts(root: Element) -> None:
     for element in root.elements():
         own = element.attributes
         if "font-family" in own:
-            own["font-family"] = FONTS[style_for(own["font-family"])].css
+            own["font-family"] = font_for(own["font-family"]).css
         if "style" in own:
             own["style"] = _with_bundled_fonts(own["style"])
         if element.tag == "style":
@@ -166,38 +189,94 @@ def _use_bundled_fonts(root: Element) -> None:
                 _with_bundled_fonts(child) if isinstance(child, str) else child
                 for child in element.children
             ]
-    if _CJK_FILES:
-        _use_cjk_font(root)
+    _use_other_fonts(root)
 
 
-def _use_cjk_font(root: Element) -> None:
-    """Put Chinese, Japanese and Korean characters into elements of their own, with their font.
+def _use_other_fonts(root: Element) -> None:
+    """Put emoji, signs, and Chinese, Japanese and Korean into elements with their own fonts.
 
-    The renderer would find them in that font without this, but in the shapes of one language.
+    The renderer would find most of them without this. But it would draw an emoji as a plain sign,
+    Chinese in the shapes of one language, and the whole line in the font that has the sign. A
+    viewer of an SVG file would find none.
     """
-    holders = [one for one in root.elements() if one.tag in rules.TEXT_HOLDERS - {"style"}]
+    holders = [one for one in root.elements() if one.tag in rules.TEXT_HOLDERS]
+    sheets = [one for one in holders if one.tag == "style"]
     texts = [child for one in holders for child in one.children if isinstance(child, str)]
-    document = "".join(texts)
-    if not CJK.search(document):
+    if (document := "".join(texts)).isascii():
         return
-    for element in holders:
-        element.children = [
-            piece
-            for child in element.children
-            for piece in (_split_cjk(child, document) if isinstance(child, str) else [child])
-        ]
+    rules_of_sheets = [child for one in sheets for child in one.children if isinstance(child, str)]
+    # A rule of a sheet may apply to any text.
+    fonts = frozenset(map(font_for, _FAMILY_RULE.findall("".join(rules_of_sheets))))
+    _split_below(root, font_for(""), fonts, document)
 
 
-def _split_cjk(text: str, document: str) -> Iterator[Element | str]:
-    family = f"'{cjk_family(text, document)}', sans-serif"
+def _split_below(
+    element: Element, font: FontFiles, others: frozenset[FontFiles], document: str
+) -> None:
+    own = element.attributes
+    named = _FAMILY_RULE.search(own.get("style", ""))
+    if families := named[1] if named else own.get("font-family"):
+        font = font_for(families)
+    children: list[Element | str] = []
+    for child in element.children:
+        if isinstance(child, Element):
+            _split_below(child, font, others, document)
+            children.append(child)
+        elif element.tag in rules.TEXT_HOLDERS - {"style"}:
+            children += _split_fonts(child, others | {font}, document)
+        else:
+            children.append(child)
+    element.children = children
+
+
+@cache
+def _other_characters(fonts: frozenset[FontFiles]) -> re.Pattern[str]:
+    """What a text in some fonts needs other fonts for."""
+    known = [known_characters(FOLDER / font.regular) for font in fonts]
+    every = known_characters(FOLDER / SYMBOLS.regular)
+    missing = (code for code in sorted(every) if not all(code in font for font in known))
+    signs = re.escape("".join(map(chr, missing)))
+    return re.compile(
+        f"(?P<cjk>{CJK.pattern if _CJK_FILES else '(?!)'})|(?P<emoji>{EMOJI_TEXT.pattern})"
+        f"|(?P<signs>{f'[{signs}]+' if signs else '(?!)'})"
+    )
+
+
+def _split_fonts(text: str, fonts: frozenset[FontFiles], document: str) -> Iterator[Element | str]:
     start = 0
-    for found in CJK.finditer(text):
+    for found in () if text.isascii() else _other_characters(fonts).finditer(text):
         if before := text[start : found.start()]:
             yield before
-        yield Element("tspan", {"font-family": family}, [found[0]])
+        words = found[0]
+        if found["cjk"]:
+            family = f"'{cjk_family(text, document)}', sans-serif"
+        elif found["emoji"]:
+            family, words = EMOJI.css, words.translate(_SKIN_TONES)
+        else:
+            family = SYMBOLS.css
+        yield Element("tspan", {"font-family": family}, [words])
         start = found.end()
     if rest := text[start:]:
         yield rest
+
+
+def _use_aliases(root: Element) -> None:
+    """Let each emoji and each sign be one character that only its own font has.
+
+    If another font has all characters of a line, resvg takes it for the line; and it loses the
+    text after an emoji of several characters.
+    """
+    for element in root.elements():
+        if element.attributes.get("font-family") in {EMOJI.css, SYMBOLS.css}:
+            element.children = [
+                _SEQUENCE.sub(_alias, child) if isinstance(child, str) else child
+                for child in element.children
+            ]
+
+
+def _alias(found: re.Match[str]) -> str:
+    words = found[0]
+    return "" if words in JOINERS else _SEQUENCES.get(words) or chr(FIRST_ALIAS + ord(words))
 
 
 def _with_bundled_fonts(css: str) -> str:
@@ -238,7 +317,7 @@ def _around_size(words: list[str]) -> tuple[list[str], str, list[str]]:
 
 
 def _bundled_rule(found: re.Match[str]) -> str:
-    return f"font-family: {FONTS[style_for(found[1])].css}"
+    return f"font-family: {font_for(found[1]).css}"
 
 
 def _set_size(root: Element, *, width: int, height: int) -> None:
@@ -266,13 +345,21 @@ def _fills(box: tuple[float, float], *, width: int, height: int) -> bool:
     return 0 < abs(width * box[1] / (height * box[0]) - 1) < _MAX_STRETCH
 
 
-def _draw(text: str) -> bytes:
+def _draw(root: Element) -> bytes:
+    _use_aliases(root)
+    text = root.to_text()
+    # Reading a font takes time, and that of CJK is large.
+    needed = [
+        path
+        for font in ALL_FONTS
+        if font == _SANS or font.family in text or not text.isascii()
+        for path in font.paths
+    ]
     return resvg_py.svg_to_bytes(
         svg_string=text,
         skip_system_fonts=True,
-        # It is large, so it is read only for a document that needs it.
-        font_files=_FONT_FILES + (_CJK_FILES if CJK.search(text) else []),
-        font_family=_SANS,
+        font_files=needed + (_CJK_FILES if CJK.search(text) else []),
+        font_family=_SANS.family,
     )
 
 
