@@ -110,7 +110,7 @@ turkey 21 20 12|19 24 10|11 32|11 33|60 14
 vulture 82 12 14|84 18 10|95 26|95 27|45 40
 snail 16 12 16|16 14 18|10 40|12 50|60 28
 blowfish 40 18 24|25 46 16|12 56|12 57|-
-octopus 48 12 46|48 42 60|48 58|86 76|-
+octopus 48 12 46|48 42 60|48 58|94 72|-
 crab 50 36 30|50 38 26|50 56|84 24|-
 dolphin 40 16 20|30 30 14|12 40|12 41|60 25
 fish 38 26 22|26 44 14|8 52|8 53|-
@@ -197,7 +197,7 @@ pot-of-food 24 18 78 46 12
 potted-plant 28 50 74 60
 racing-car 52 55 70 70
 rocket 54 23 74 43
-sailboat 12 50 46 63
+sailboat 12 50 88 63
 sailing-ship 22 60 60 73
 ship 10 45 46 53
 shopping-bags 12 28 60 33
@@ -254,6 +254,10 @@ axe 72 82 0
 balloon 30 96 0
 banjo 52 52 0
 basket 50 8 0
+shield 50 50 0
+teddy-bear 50 60 0
+red-paper-lantern 50 8 0
+cardboard-box 50 60 0
 baseball 50 60 0
 black-flag 26 78 10
 bow-and-arrow 62 36 0
@@ -262,7 +266,7 @@ bucket 50 10 0
 briefcase 50 20 0
 dagger 72 26 180
 drum 50 60 0
-fishing-pole 72 90 0
+fishing-pole 74 88 12
 fork-and-knife 50 80 0
 guitar 50 55 0
 hammer 80 84 0

@@ -170,7 +170,9 @@ def _grip(part: Part) -> tuple[float, float, float]:
     left, top, right, bottom = part.info.box
     middle = ((left + right) / 2, top + (bottom - top) * 0.7, 0.0)
     x, y, angle = anchors_of(part.info).get("grip", middle)
-    return (x, y, angle) if part.figure is None else middle
+    if part.figure is not None:
+        return middle
+    return (1 - x, y, angle) if part.mirrored else (x, y, angle)
 
 
 def _grip_point(part: Part) -> tuple[float, float]:
@@ -193,9 +195,10 @@ def _hold(part: Part) -> tuple[float, float]:
 
 def _put_in_hand(part: Part, parent: Part, size: float, hand: tuple[float, ...]) -> Part:
     """The part at a size, turned as it is held, with its grip at the hand."""
+    part = replace(part, mirrored=part.info.name in figures.FROM_THE_LEFT)
     turned = replace(part, size=size, left=0.0, top=0.0, angle=_grip(part)[2])
     x, y = _grip_point(turned)
-    free = parent.figure is not None or "arm" in anchors_of(parent.info)
+    free = parent.figure is not None or not figures.looks_left(parent.info)
     nearer = -1 if part.info.name in figures.BEHIND_THE_HAND and free else 1
     return replace(turned, left=hand[0] - x, top=hand[1] - y, nearness=parent.nearness + nearer)
 
@@ -224,6 +227,10 @@ def _on(part: Part, parent: Part, slot: Slot) -> Part:
 def _on_shoulder(part: Part, parent: Part, slot: Slot) -> Part:
     size = min(part.size, parent.height * 0.32)
     shoulder = parent.at("shoulder")
+    if part.info.name in figures.LONG and shoulder is not None:
+        size = parent.height * 0.75
+        low = (shoulder[0] - parent.width * 0.1, shoulder[1] + size * 0.62)
+        return replace(_put(part, parent, size=size, foot=low, nearer=1), angle=65.0)
     if shoulder is None:
         head, mouth = parent.at("head"), parent.at("mouth")
         if head is None or mouth is None:
@@ -256,7 +263,8 @@ def _in(part: Part, parent: Part, slot: Slot) -> Part:
         # The head fills the window.
         head = part.at("face")
         shown = 0.95 if head is None else (head[1] - part.drawn[1]) / part.size + 0.2
-        size = min(wide * 1.5 / part_wide / slot.of, (low - top) * 0.95 / shown)
+        crowd = math.sqrt(slot.of)
+        size = min(wide * 1.5 / part_wide / crowd, (low - top) * 0.95 / shown)
         across = 0.0 if head is None else (part.drawn[0] + part.width / 2 - head[0]) / part.size
         foot = (middle + across * size * 0.8, top + (low - top) * 0.06 + part_tall * size)
         placed = _put(part, parent, size=size, foot=foot, nearer=1)
@@ -264,6 +272,10 @@ def _in(part: Part, parent: Part, slot: Slot) -> Part:
     share = 0.95 if slot.of == 1 else 1.25
     size = min(part.size * 1.15, wide * share / part_wide / slot.of, parent.height / part_tall)
     size = max(size, min(wide * 0.5 / part_wide, wide * share / part_wide / slot.of))
+    if parent.info.name in figures.MASTED:
+        # The mast is in the middle.
+        size = min(size, wide * 0.5 / part_wide)
+        middle += wide * (slot.across(1.0) - 0.5 or -0.28) * 0.35 if slot.of > 1 else -wide * 0.28
     # A third of it is below the rim.
     hidden = part_tall * size * (0.2 if parent.info.name in figures.NESTS else 0.32)
     bulge = more[0] if more else 0.0
@@ -318,6 +330,9 @@ def _held(part: Part, parent: Part, slot: Slot) -> Part:
     if slot.nth % 2:
         middle = parent.point(0.5, 0.5)[0]
         hand = (2 * middle - hand[0], hand[1])
+    # A hand that holds several of them has them beside each other.
+    outward = parent.width * 0.3 * (slot.nth // 2) * (-1 if slot.nth % 2 else 1)
+    hand = (hand[0] + outward, hand[1] - abs(outward) * 0.4)
     size, tall = held_size(part, parent), part.height / part.size
     both = part.info.name in figures.READABLE | figures.INSTRUMENTS
     mouth = parent.at("mouth") or parent.point(0.5, 0.4)
@@ -363,7 +378,7 @@ def _worn(part: Part, parent: Part, slot: Slot) -> Part:
     name, box = part.info.name, part.info.box
     wide, tall = box[2] - box[0], box[3] - box[1]
     if name in figures.HATS:
-        size = head[2] * 1.1 / wide
+        size = head[2] * (1.3 if figures.looks_left(parent.info) else 1.1) / wide
         foot = (head[0], head[1] + size * tall * 0.12)
     elif name in figures.EYEWEAR:
         size = face[2] * 1.3 / wide
@@ -378,6 +393,12 @@ def _worn(part: Part, parent: Part, slot: Slot) -> Part:
         down = (mouth[1] - face[1]) * (1.5 if figures.looks_left(parent.info) else 0.75)
         aside = head[2] * 0.35 * figures.looks_left(parent.info)
         foot = (head[0] + aside, mouth[1] + down + size * tall * 0.8)
+    elif name == "backpack":
+        size = parent.width * 0.62 / wide
+        foot = parent.point(0.76, 0.74)
+    elif name in figures.SHOES:
+        size = parent.height * 0.2 / tall
+        foot = parent.point(slot.across(0.9), 1.02)
     else:
         size = parent.width * 0.45
         x, y = parent.point(0.3 if figures.looks_left(parent.info) else 0.5, 0.78)
@@ -390,6 +411,9 @@ def _hung(part: Part, parent: Part, slot: Slot) -> Part:
     """Fruit and ornaments are spread over the crown of a tree."""
     size = min(part.size, parent.width * 0.17)
     x, y = _CROWN[slot.nth % len(_CROWN)]
+    if parent.info.group == "place-other" or parent.info.name in figures.POINTED:
+        # A fir is narrow above.
+        x = 0.5 + (x - 0.5) * min(y * 1.3, 1)
     return _put(part, parent, size=size, foot=parent.point(x, y), nearer=1)
 
 

@@ -205,6 +205,8 @@ def _draw_outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -
     if "aurora" in scene.weather:
         sky.draw_aurora(canvas, bottom=horizon)
     _draw_cloud_cover(canvas, scene, light, bottom=horizon)
+    if "wind" in scene.weather:
+        sky.draw_wind(canvas)
     if scene.places == ("sky",):
         return sun
     canvas.random.seed(land_seed)

@@ -95,7 +95,7 @@ _LIKE_PEOPLE = word_set(
     "robot-standing snowman snowman-without-snow teddy-bear scarecrow ghost alien"
 )
 NECKWEAR = word_set("scarf-worn necktie ribbon sports-medal stethoscope")
-_WORN = NECKWEAR | word_set("backpack headphone diving-mask")
+_WORN = NECKWEAR | word_set("backpack headphone diving-mask scarf")
 _HELD_GROUPS = word_set(
     """
     award-medal book-paper drink food-asian food-fruit food-prepared food-sweet food-vegetable
@@ -106,15 +106,26 @@ EYEWEAR = frozenset({"glasses", "sunglasses", "goggles"})
 HELD_HIGH = frozenset(
     {"sparkles", "balloon", "kite", "umbrella", "white-flag", "black-flag", "parachute"}
 )
-WIELDED = word_set(
-    "tennis dagger hammer axe magic-wand pick bow-and-arrow triangular-flag crossed-swords"
+WIELDED = word_set("tennis dagger hammer axe magic-wand pick bow-and-arrow triangular-flag")
+# Things that are carried though their groups are not for the hand.
+_CARRIED = word_set(
+    """
+    basket bucket handbag briefcase luggage shopping-bags wrapped-gift teddy-bear red-paper-lantern
+    watering-can shield cardboard-box baby pillow
+    """
 )
+# Shoes on the feet of an animal.
+SHOES = word_set("hiking-boot running-shoe mans-shoe womans-boot high-heeled-shoe womans-sandal")
 # Tools as long as a person.
 LONG = word_set("pitchfork shovel rake broom spear trident ladder fishing-pole axe")
 INSTRUMENTS = word_set("guitar violin banjo accordion saxophone trumpet trombone harp")
 BEHIND_THE_HAND = word_set("balloon umbrella")
 # Things at the end of a string, and hats that stand on their tops if something is in them.
 ON_A_STRING = frozenset({"kite"})
+# Things whose picture is for the left hand.
+FROM_THE_LEFT = frozenset({"fishing-pole"})
+MASTED = frozenset({"sailboat"})
+POINTED = frozenset({"christmas-tree", "evergreen-tree", "pizza"})
 UPSIDE_DOWN = frozenset({"top-hat"})
 TWO_WHEELERS = word_set("bicycle motorcycle motor-scooter")
 # Small animals that sit on the shoulder of their person.
@@ -123,6 +134,7 @@ NESTS = frozenset({"nest-with-eggs", "empty-nest"})
 # A picture -> the picture of it when it is worn or ridden.
 IN_USE = {
     ("wearing", "scarf"): "scarf-worn",
+    ("holding", "crossed-swords"): "dagger",
     ("riding", "skateboard"): "skateboard-side",
     ("on", "skateboard"): "skateboard-side",
 }
@@ -150,6 +162,12 @@ CLOSED = word_set(
     sport-utility-vehicle taxi tractor treehouse
     """
 )
+# Who drives one of these is in it.
+DRIVEN = CLOSED - {"dog-house", "fishbowl", "jar", "rocket", "treehouse"} | {
+    "racing-car",
+    "speedboat",
+    "motor-boat",
+}
 CAGES = word_set("bird-cage shopping-cart wastebasket")
 
 
@@ -226,7 +244,12 @@ def is_upright(info: AssetInfo) -> bool:
 
 def is_hung(owner: AssetInfo, info: AssetInfo) -> bool:
     """Whether a thing "with" another hangs in it: a tree with apples."""
-    return owner.name in _TREES and info.group.startswith(("food-fruit", "plant-fl", "event"))
+    fruit = info.group.startswith(("food-fruit", "plant-fl", "event"))
+    if owner.name == "pizza":
+        return fruit or info.group == "food-vegetable" or "mushroom" in info.name
+    if owner.name == "christmas-tree":
+        return fruit or info.group in ("light-video", "food-sweet", "sound") or "star" in info.name
+    return fruit and owner.name in _TREES
 
 
 def is_mounted(owner: AssetInfo, info: AssetInfo) -> bool:
@@ -256,7 +279,7 @@ def is_worn(info: AssetInfo) -> bool:
 
 def can_be_held(info: AssetInfo) -> bool:
     """Whether a person or an animal with this thing holds it."""
-    return info.name in HELD_HIGH | WIELDED | READABLE or (
+    return info.name in HELD_HIGH | WIELDED | READABLE | LONG | INSTRUMENTS | _CARRIED or (
         info.group in _HELD_GROUPS and not is_worn(info)
     )
 

@@ -81,6 +81,8 @@ COLLECTIVES = {
     "family of five": 5,
     "family of six": 6,
     "parents": 2,
+    "grandparents": 2,
+    "old couple": 2,
     "band": 3,
     "rock band": 3,
 }
@@ -205,6 +207,11 @@ RELATIONS = {
     "holds": "holding",
     "carrying": "holding",
     "reading": "holding",
+    "hugging": "holding",
+    "cuddling": "holding",
+    "waving a": "holding",
+    "swinging": "holding",
+    "balancing": "holding",
     "reads": "holding",
     "eating": "eating",
     "planting": "holding",
@@ -218,6 +225,8 @@ RELATIONS = {
     "talking to": "facing",
     "crossing": "on",
     "leaning against": "beside",
+    "pushing": "facing",
+    "pulling": "facing",
     "eats": "eating",
     **dict.fromkeys(
         (

@@ -57,16 +57,19 @@ class Group(msgspec.Struct, frozen=True):
             replace(
                 part,
                 left=-part.left - part.size,
-                mirrored=part.angle != 0
-                or part.figure is not None
-                or figures.looks_left(part.info)
-                or figures.can_be_held(part.info),
+                mirrored=part.mirrored != _turns(part),
                 angle=-part.angle,
                 clip=part.clip and (-part.clip[2], part.clip[1], -part.clip[0], *part.clip[3:]),
             )
             for part in self.parts
         )
         return replace(self, parts=parts, is_mirrored=True)
+
+
+def _turns(part: Part) -> bool:
+    """Whether a picture is mirrored with its group; others may have letters."""
+    sideways = part.figure is not None or figures.looks_left(part.info)
+    return sideways or part.angle != 0 or figures.can_be_held(part.info)
 
 
 def group(things: Sequence[Subject]) -> list[Group]:
@@ -172,7 +175,11 @@ def _posed(things: Sequence[Subject], place: int, person: Person) -> Person:
             person = replace(person, pose="riding")
         elif relation.kind == "on" and under.name in figures.SEATS:
             person = replace(person, pose="sitting")
-    kinds = {kind: tied for tied, kind in _attached_to(things, place)}
+    tied_to = _attached_to(things, place)
+    kinds = {kind: tied for tied, kind in tied_to}
+    held = [things[tied] for tied, kind in tied_to if kind == "holding"]
+    if sum(thing.count for thing in held) > things[place].count:
+        return replace(person, grip="each")
     for kind in ("holding", "playing", "eating"):
         if kind in kinds:
             grip, span = _grip(things, kinds[kind], person, kind=kind)

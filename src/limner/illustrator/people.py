@@ -17,7 +17,7 @@ class Person(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``hair``, ``top``, ``hat`` and ``pose`` name a drawing in ``person_art``; colours are
     ``#rrggbb``. ``grip`` says how the person holds something: at the "side", "high", with "both"
-    hands that are ``span`` from the middle, or at the "mouth".
+    hands that are ``span`` from the middle, one thing in "each", or at the "mouth".
     """
 
     hair: str = "short"
@@ -231,6 +231,8 @@ MOODS = {
 _CASTS = {
     "family": "man-standing woman-standing girl-standing boy-standing baby old-woman",
     "couple": "man-standing woman-standing",
+    "old couple": "old-man old-woman",
+    "grandparents": "old-man old-woman",
     "parents": "man-standing woman-standing",
     "team": "man-standing woman-standing",
     **dict.fromkeys(
@@ -258,7 +260,7 @@ def vary(person: Person, base: Person, words: str, nth: int) -> Person:
     What the prompt says about their look stays: that is what differs from ``base``.
     """
     first, last = words.split(maxsplit=1)[0], words.rsplit(maxsplit=1)[-1]
-    names = _CASTS.get("family" if first == "family" else last)
+    names = _CASTS.get(words) or _CASTS.get("family" if first == "family" else last)
     if names is not None and person == replace(base, **_pose_of(person)):
         cast = names.split()
         base = PEOPLE[cast[nth % len(cast)]]
@@ -299,7 +301,8 @@ def look_of(text: str, colour: str | None) -> dict[str, Any] | None:
     elif text in HAIR_COLOURS and text not in grammar.COLOURS:
         look = {"hair_colour": HAIR_COLOURS[text]}
     elif text in BEARDS or text in LONG_BEARDS:
-        look = {"beard": HAIR_COLOURS.get(colour or "", paint or "#6b4226")}
+        said = colour or text.removeprefix("long ").removesuffix("beard").strip()
+        look = {"beard": HAIR_COLOURS.get(said, paint or "#6b4226")}
         look |= {"long_beard": True} if text in LONG_BEARDS else {}
     elif text in GLASSES:
         look = {"glasses": True}

@@ -230,6 +230,7 @@ _GRIPS = {
     "side": "M31.2 23.5L34 28.2L37.2 26.6",
     "high": "M31.2 23.5L36.4 17.5",
     "mouth": "M31.2 23.5L35 27.6L29.6 21.2",
+    "each": "M31.2 23.5L34 28.2L37.2 26.6",
 }
 
 Hand = tuple[float, float]
@@ -239,7 +240,9 @@ def _arms(person: Person) -> tuple[str, list[Hand]]:
     """The arms, and the middle of each hand."""
     left, right = _ARMS.get(person.pose, (_LEFT, _RIGHT))
     right = _GRIPS.get(person.grip, right)
-    if person.grip == "both":
+    if person.grip == "each":
+        left = "M16.8 23.5L14 28.2L10.8 26.6"
+    elif person.grip == "both":
         near, far = 24 - person.span, 24 + person.span
         left = f"M16.8 23.5L{min(15.6, near - 1):.1f} 28L{near:.1f} 29"
         right = f"M31.2 23.5L{max(32.4, far + 1):.1f} 28L{far:.1f} 29"
@@ -249,7 +252,7 @@ def _arms(person: Person) -> tuple[str, list[Hand]]:
         made += _limb(arm, mix(person.top_colour, "#1c1030", 0.1), 4)
         hands.append((x, y + 0.6))
     drawn = "".join(_hand(*at) for at in hands)
-    return made + drawn, hands if person.grip == "both" else hands[1:]
+    return made + drawn, hands if person.grip in ("both", "each") else hands[1:]
 
 
 def _hand(x: float, y: float) -> str:

@@ -24,6 +24,8 @@ _MARGIN = 0.05
 _DEPTHS = {"far": (-0.12, 0.5), "back": (0.1, 1.0), "front": (0.9, 1.0), "near": (1.05, 1.25)}
 _ONLY_ROW = 0.5
 _TRIES = 70
+# Where the top of a table is in a picture of it alone.
+_TABLE_TOP = 0.68
 
 Box = tuple[float, float, float, float]
 
@@ -109,6 +111,15 @@ def place(
 
 def _part(field: _Field, across: tuple[float, float]) -> _Field:
     return replace(field, left=across[0] * field.width, width=(across[1] - across[0]) * field.width)
+
+
+def close_up(one: Placed, *, width: int, height: int) -> Placed:
+    """A table with things on it, near to the viewer: its legs are outside of the picture."""
+    left, top, right, _ = one.group.parts[0].drawn
+    tall = top - one.group.bounds[1]
+    zoom = min(width * 1.04 / (right - left), height * 0.52 / max(tall, 0.01))
+    x = width / 2 - (left + right) / 2 * zoom
+    return replace(one, scale=zoom, x=x, y=height * _TABLE_TOP - top * zoom)
 
 
 def _swims(group: Group) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from limner.illustrator import assets, grammar, people, scenes, styles, vocabulary
+from limner.illustrator import assets, figures, grammar, people, scenes, styles, vocabulary
 from limner.illustrator.grammar import Depth, Position
 from limner.illustrator.palette import PART_COUNTS, PARTS, WITH_PART
 from limner.illustrator.parsed_prompt import ParsedPrompt, Relation, State, Subject, WordUse
@@ -184,7 +184,7 @@ class _Parser(msgspec.Struct):
             return False
         owned = self.words[self.at - 1] in grammar.POSSESSIVES if self.at else False
         if owned and self.relation == "on":
-            if not self.things.tie_back(kind):
+            if not self.things.put_on_body(kind):
                 return False
             self.relation = None
         elif not (
@@ -329,6 +329,8 @@ class _Parser(msgspec.Struct):
         if look is None:
             return False
         place = self.things.person_before()
+        if place is None and (text in people.CLOTHES or text in people.SHOES):
+            return self._paint_clothes(text)
         wanted = text in people.HAIR_STYLES and self.words[self.at + 1 : self.at + 2] != ("hair",)
         if wanted or (place is None and text not in people.MOODS and "hair" not in look):
             return False
@@ -348,6 +350,18 @@ class _Parser(msgspec.Struct):
             self.look_words.append(whole)
         self.count, self.colour, self.scale = None, None, 1.0
         self.modifiers.clear()
+        return True
+
+    def _paint_clothes(self, text: str) -> bool:
+        """Clothes of a person whose picture is fixed: their colour can be shown, no more."""
+        last = self.things.items[-1] if self.things.items else None
+        if last is None or not self.relation or not figures.is_person(assets.info(last.asset)):
+            return False
+        if self.colour is not None:
+            self.things.change_last(colour=self.colour)
+        self._note(self._whole(text), "approximated" if self.colour else "left out", last.asset)
+        self.relation = None
+        self._clear()
         return True
 
     def _take_part(self, text: str) -> bool:
@@ -394,8 +408,8 @@ class _Parser(msgspec.Struct):
             thing.asset, words, is_after_and=after_and, is_after_of=after_of
         )
         self.relation = meant or self.relation
-        if meant == "hung" and self.count is None and thing.count > 1:
-            thing = replace(thing, count=grammar.FRUIT_OF_A_TREE)
+        if self.count is None and thing.count > 1:
+            thing = replace(thing, count=self.things.usual_count(self.relation, thing.count))
         if self.relation is not None and words not in ("", "with"):
             near = self.things.is_near(self.relation, thing.asset)
             state = "approximated" if near else "drawn"
@@ -447,6 +461,11 @@ class _Parser(msgspec.Struct):
         if self.negated:
             self._note(f"no {words}", "drawn", "not there")
         else:
+            following = tuple(self.words[self.at + 1 : self.at + 2])
+            if self.relation in ("wearing", "holding") and following and self._picture(following):
+                # "wearing party hats": the hats are known.
+                self._note(words, "left out")
+                return
             if self.relation is not None and self.relation not in LOOSE_RELATIONS:
                 self._note(self.relation_words, "left out")
                 self.relation = None

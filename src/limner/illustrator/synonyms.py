@@ -95,8 +95,8 @@ SYNONYMS = {
     "~worker, "
     "~gardener, ~baker, ~builder, ~painter, ~photographer, ~musician, ~speaker, "
     "~shopper, ~passenger, ~traveller, ~traveler, team, "
-    "~twins, crowd, audience, family, couple, parents, friend, family of three, family of four, "
-    "family of five, family of six",
+    "~twins, grandparents, old couple, crowd, audience, family, couple, parents, friend, "
+    "family of three, family of four, family of five, family of six",
     "person-superhero": "superhero",
     "person-supervillain": "supervillain, villain",
     "person-surfing": "surfer",
@@ -123,7 +123,7 @@ SYNONYMS = {
     "woman-standing": "woman, lady, mother, mom, mum, businesswoman, ~wife, ~aunt, ~daughter, "
     "~bride, "
     "~secretary, ~librarian",
-    "robot-standing": "robot, android, droid",
+    "robot-standing": "~rover, ~mars rover, robot, android, droid",
     "alien": "extraterrestrial, martian",
     "alien-monster": "space invader",
     "pile-of-poo": "poop, poo",
@@ -216,7 +216,8 @@ SYNONYMS = {
     "derelict-house": "abandoned house, haunted house",
     "desert-island": "island, tropical island",
     "ferris-wheel": "big wheel",
-    "house": "cottage, home, farmhouse, ~villa, ~mansion, ~bungalow, ~chalet, small house",
+    "house": "cottage, home, farmhouse, ~villa, ~mansion, ~bungalow, ~chalet, small house, "
+    "~roof, ~rooftop",
     "wood-cabin": "cabin, log cabin, wooden cabin, wooden house, lodge, ~hut in the woods",
     "windmill": "wind mill, old windmill, mill, dutch windmill",
     "wind-turbine": "wind turbines, ~wind power",
@@ -228,6 +229,7 @@ SYNONYMS = {
     "castle-ruins": "ruin, ruins, ruined castle",
     "greek-temple": "acropolis, parthenon, ~colosseum",
     "cave": "cavern, grotto",
+    "basket": "picnic basket",
     "waterfall": "water fall, waterfalls, cascade",
     "galleon": "sailing galleon, old ship, ~ghost ship",
     "drakkar": "viking ship, longship",
@@ -266,7 +268,9 @@ SYNONYMS = {
     "lamp-genie": "magic lamp, genie lamp, oil lamp",
     "caterpillar": "larva",
     "blanket": "duvet, quilt",
-    "cauldron": "witch cauldron, kettle pot",
+    "armchair": "~throne, easy chair, recliner",
+    "manual-wheelchair": "wheelchair",
+    "cauldron": "~pot, ~cooking pot, witch cauldron, kettle pot",
     "stone-statue": "statue, sculpture",
     "crate": "wooden box, wooden crate",
     "cardboard-box": "box, carton, cardboard, moving box",

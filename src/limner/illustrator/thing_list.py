@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from limner.illustrator import assets, figures, people
+from limner.illustrator import assets, figures, grammar, people
 from limner.illustrator.grammar import Depth, Position
 from limner.illustrator.parsed_prompt import Relation, Subject
 from limner.illustrator.people import Person
@@ -63,11 +63,21 @@ class ThingList(msgspec.Struct):
             and info.name in figures.ON_SHOULDERS
             and (words == "with" or is_after_and),
             "wearing": figures.is_worn(info) and (alive or (is_after_and and before == "wearing")),
-            "holding": alive and figures.can_be_held(info),
+            "holding": (alive or (is_after_and and before == "holding"))
+            and figures.can_be_held(info),
             "hung": words == "with" and figures.is_hung(owner, info),
             "mounted": words == "with" and figures.is_mounted(owner, info),
         }
         return next((kind for kind, fits in found.items() if fits), None)
+
+    def usual_count(self, relation: str | None, plural: int) -> int:
+        """How many things a plural means: one for each of several owners, many for a tree."""
+        if relation == "hung":
+            return grammar.FRUIT_OF_A_TREE
+        owner = self.items[self._subject(len(self.items) - 1)] if self.items else None
+        if owner is not None and relation in ("holding", "wearing") and owner.count > 1:
+            return owner.count
+        return plural
 
     def add(self, thing: Subject, relation: str | None) -> None:
         """Add a thing, and tie the thing before it to it, or it to the thing before it."""
@@ -119,6 +129,8 @@ class ThingList(msgspec.Struct):
             self.dress(subject, {"hat": None})
         if relation == "in" and asset in figures.SEATS:
             return "on"
+        if relation == "riding" and asset in figures.DRIVEN:
+            return "in"
         return "in" if relation == "on" and asset in figures.NESTS else relation
 
     def equip(self, words: str) -> None:
@@ -167,6 +179,19 @@ class ThingList(msgspec.Struct):
                 self.items[place] = replace(thing, relation=Relation(kind, last))
                 return True
         return False
+
+    def put_on_body(self, kind: str) -> bool:
+        """Put what the first thing has, or the last thing, on a part of its body: "on her head"."""
+        owned = [
+            place
+            for place, thing in enumerate(self.items[1:], 1)
+            if thing.relation is None or thing.relation == Relation("holding", 0)
+        ]
+        if not owned:
+            return False
+        place = owned[-1]
+        self.items[place] = replace(self.items[place], relation=Relation(kind, 0))
+        return True
 
     def set_on_fire(self) -> None:
         """Add flames to the last thing."""
@@ -226,7 +251,7 @@ class ThingList(msgspec.Struct):
 
     def _can_hold(self, owner: int, thing: Subject) -> bool:
         info = assets.info(thing.asset)
-        small = figures.can_be_held(info) or figures.is_tabletop(info)
+        small = figures.can_be_held(info) or figures.is_tabletop(info) or figures.is_ball(info)
         return small and thing.count <= 3 and figures.is_alive(assets.info(self.items[owner].asset))
 
     def _movable(self) -> list[int]:
