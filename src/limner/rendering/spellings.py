@@ -253,7 +253,7 @@ VALUE_NAMES: Mapping[str, Mapping[str, Any]] = {
 LOOKS = frozenset(
     ("grow", "width", "height", "align", "gap", "padding", "radius", "background", "color")
 ) | frozenset(
-    ("colors", "border", "font", "size", "justify", "accent", "column_align", "direction", "theme")
+    ("colors", "border", "font", "justify", "accent", "column_align", "direction", "theme")
 )
 # Words in a field of style that say what a field of ours says.
 STYLE_WORDS: Mapping[str, tuple[str, Any]] = {
