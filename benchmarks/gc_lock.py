@@ -88,7 +88,7 @@ def _fill(home: Home, pictures: int, garbage: int) -> None:
 
 def _put(blobs: Blobs, data: bytes, moment_s: float) -> str:
     handle = hashlib.sha256(data).hexdigest()
-    path = blobs.path(handle)
+    path = blobs.local_path(handle)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     os.utime(path, (moment_s, moment_s))

@@ -8,12 +8,12 @@ Needed only to renew the pack; the results are committed. Usage, from the reposi
     # unpack each into a folder of its own, then
     .venv/bin/python scripts/build_assets.py FLUENT_EMOJI EMOJIBASE NOTO GAME_ICONS FLAGS MAPS
 
-It writes three files. ``words.xz`` has the names of the pictures in other languages, one language
-a line. ``pictures.xz`` is a row of xz streams of about forty drawings each, one
-drawing a line, so that reading one picture unpacks one stream. ``index.tsv`` has one line for
-each picture in the same order: name, title, group, box (the drawn part of the square, in
-hundredths: left top right bottom), its main colours, where its stream lies (offset and length),
-its line in that stream, its view box, and its tags.
+It writes four files; asset_anchors.py describes ``anchors.tsv``. ``words.xz`` has the names of the
+pictures in other languages, one language a line. ``pictures.xz`` is a row of xz streams of about
+forty drawings each, one drawing a line, so that reading one picture unpacks one stream.
+``index.tsv`` has one line for each picture in the same order: name, title, group, box (the drawn
+part of the square, in hundredths: left top right bottom), its main colours, where its stream lies
+(offset and length), its line in that stream, its view box, and its tags.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import asset_anchors
 import countries
 import resvg_py
 from game_silhouettes import SILHOUETTES, two_toned
@@ -437,6 +438,7 @@ def main() -> None:
     pictures = sorted(found, key=alike)
     write(pictures)
     write_words(emojibase, pictures)
+    asset_anchors.main()
     size = sum(path.stat().st_size for path in DATA.iterdir())
     print(f"{len(pictures)} pictures, {size:,} bytes in {DATA}")
 

@@ -222,6 +222,7 @@ OTHERS = {
     "delivered_file": "`limner jobs list`",
     "job_state": "`limner jobs list`",
     "close_job": "`limner jobs settle`, `limner jobs forget`",
+    "adopt_budget": "the page Settings of `limner studio`",
     "draw": "`generate` and `edit`, with the failures of a set beside its pictures",
     "plan": "`quote`, also for an edit; `limner edit --dry-run`",
     "scope": "Python only: a command is its own scope",

@@ -424,6 +424,100 @@ BOWL = OwnPicture(
     ),
 )
 
+WIRE = OwnPicture(
+    name="wire",
+    title="wire",
+    group="other-object",
+    tags="power line,cable,telephone line,clothesline,rope",
+    body=(
+        f"<defs>{_wood('pole')}</defs>"
+        '<rect x="1.2" y="3" width="1.3" height="28.5" rx="0.4" fill="url(#pole)"/>'
+        '<rect x="29.5" y="3" width="1.3" height="28.5" rx="0.4" fill="url(#pole)"/>'
+        '<path d="M0 5h4M28 5h4" stroke="#8A5630" stroke-width="1"/>'
+        '<path d="M1.8 5Q16 9.5 30.2 5M1.8 9Q16 13.5 30.2 9" fill="none" stroke="#3A3844" '
+        'stroke-width="0.35"/>'
+    ),
+)
+ARMCHAIR = OwnPicture(
+    name="armchair",
+    title="armchair",
+    group="household",
+    tags="chair,seat,furniture,sofa",
+    body=(
+        f"<defs>{fade('cloth', '#D9705F', '#A8443F')}{fade('seat', '#EE8E79', '#C75B50')}</defs>"
+        '<path d="M6 29h3v2.5H6zM23 29h3v2.5h-3z" fill="#6B4226"/>'
+        '<rect x="6" y="3" width="20" height="20" rx="5" fill="url(#cloth)"/>'
+        '<rect x="7" y="17.5" width="18" height="8" rx="2.5" fill="url(#seat)"/>'
+        '<rect x="7" y="22" width="18" height="7.5" rx="1.5" fill="url(#cloth)"/>'
+        '<rect x="2.5" y="13" width="6" height="17" rx="3" fill="url(#seat)"/>'
+        '<rect x="23.5" y="13" width="6" height="17" rx="3" fill="url(#seat)"/>'
+    ),
+)
+SKATEBOARD_SIDE = OwnPicture(
+    name="skateboard-side",
+    title="skateboard from the side",
+    group="sport",
+    tags="skateboard,board,skate",
+    body=(
+        f"<defs>{fade('deck', '#4A4358', '#2F2A3A')}{fade('wheel', '#FF5C77', '#C2284C')}</defs>"
+        '<path d="M1 23.2Q2.5 26 6 26h20q3.5 0 5-2.8" fill="none" stroke="url(#deck)" '
+        'stroke-width="1.7" stroke-linecap="round"/>'
+        '<path d="M5 26.2h22v1H5z" fill="#C79A5C"/>'
+        '<circle cx="8" cy="29" r="2.3" fill="url(#wheel)"/>'
+        '<circle cx="24" cy="29" r="2.3" fill="url(#wheel)"/>'
+        '<circle cx="8" cy="29" r="0.8" fill="#F4EAF0"/><circle cx="24" cy="29" r="0.8" '
+        'fill="#F4EAF0"/>'
+    ),
+)
+SAILING_SHIP = OwnPicture(
+    name="sailing-ship",
+    title="sailing ship",
+    group="transport-water",
+    tags="ship,sail,mast,boat,tall ship,pirate",
+    body=(
+        f"<defs>{fade('sail', '#FDF6E6', '#DCCBAA')}{fade('hull', '#9A6238', '#6B3F22')}"
+        f"{fade('flag', '#E8505B', '#C22F45')}</defs>"
+        '<path d="M10.5 4v20M20.5 2v22M27.5 15.5L31.5 12" stroke="#6B4226" stroke-width="0.9"/>'
+        '<path d="M5.5 6.5q5 1.4 10 0q1.6 3.6 0 7q-5 1.6-10 0q1.6-3.6 0-7z" fill="url(#sail)"/>'
+        '<path d="M4.5 14.5q6 1.6 12 0q1.8 3.6 0 7.2q-6 1.6-12 0q1.8-3.6 0-7.2z" '
+        'fill="url(#sail)"/>'
+        '<path d="M16 4.5q4.5 1.3 9 0q1.6 3.5 0 7q-4.5 1.5-9 0q1.6-3.5 0-7z" fill="url(#sail)"/>'
+        '<path d="M16.8 12.6q5 1.5 9.6 0q1.8 4 0 8.2q-4.6 1.6-9.6 0q1.8-4 0-8.2z" '
+        'fill="url(#sail)"/>'
+        '<path d="M20.5 1h4.6l-1.2 1.3l1.2 1.3h-4.6z" fill="url(#flag)"/>'
+        '<path d="M1.5 21.5h4l1 2h19l2.5-4h3.5q-.6 8-5 11H6.5q-4.4-3-5-9z" fill="url(#hull)"/>'
+        '<path d="M3 25.6h26.6" stroke="#C79A5C" stroke-width="0.7"/>'
+        '<path d="M8 27.4h1.6M13 27.4h1.6M18 27.4h1.6M23 27.4h1.6" stroke="#3F2413" '
+        'stroke-width="1.4"/>'
+    ),
+)
+SCARF_WORN = OwnPicture(
+    name="scarf-worn",
+    title="scarf around a neck",
+    group="clothing",
+    tags="scarf,neck,winter",
+    body=(
+        f"<defs>{fade('wool', '#F0434F', '#C41F36')}{fade('end', '#DB2E41', '#A8152C')}</defs>"
+        '<path d="M19.5 9l6.5 14.5l-6 1.8L15.5 11z" fill="url(#end)"/>'
+        '<path d="M20.3 24.9l.7 2.2M22.3 24.3l.7 2.2M24.3 23.7l.7 2.2" stroke="#A8152C" '
+        'stroke-width="0.8" stroke-linecap="round"/>'
+        '<path d="M2 6.5Q1.5 3.5 4.5 4.5Q16 8.5 27.5 4.5Q30.5 3.5 30 6.5Q29.8 9.5 27.5 10.6'
+        'Q16 15 4.5 10.6Q2.2 9.5 2 6.5z" fill="url(#wool)"/>'
+    ),
+)
+PITCHFORK = OwnPicture(
+    name="pitchfork",
+    title="pitchfork",
+    group="tool",
+    tags="fork,hay,farm,farmer,tool",
+    body=(
+        f"<defs>{_wood('shaft')}</defs>"
+        '<rect x="15.3" y="11" width="1.4" height="20.5" rx="0.6" fill="url(#shaft)"/>'
+        '<path d="M11.5 1v6.5q0 4 4.5 4t4.5-4V1M16 1v10.5" fill="none" stroke="#7A8294" '
+        'stroke-width="1.1" stroke-linecap="round"/>'
+    ),
+)
+
 
 OWN_THINGS: tuple[OwnPicture, ...] = (
     FIREPLACE,
@@ -447,6 +541,12 @@ OWN_THINGS: tuple[OwnPicture, ...] = (
     SURFBOARD,
     CARDBOARD_BOX,
     BOWL,
+    WIRE,
+    ARMCHAIR,
+    SKATEBOARD_SIDE,
+    SAILING_SHIP,
+    SCARF_WORN,
+    PITCHFORK,
     _sleeping("cat", coat="#FFB25E", dark="#E08A34", pointed=True),
     _sleeping("black-cat", coat="#3A3844", dark="#26242E", pointed=True),
     _sleeping("dog", coat="#D9A066", dark="#A86D3B", pointed=False),

@@ -11,7 +11,7 @@ from tests.fuzz import IS_LONG
 from tests.servers.codex_messages import RECORDS, check_records, drop_records
 from tests.servers.message_record import record_messages
 
-pytest_plugins = ["tests.left_out"]
+pytest_plugins = ["tests.databases", "tests.left_out"]
 
 # A busy machine is slow, which is no fault of the code: no property test has a deadline.
 calm = settings(

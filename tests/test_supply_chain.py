@@ -19,11 +19,13 @@ from typing import Any
 import pytest
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
+from limner import __version__
+
 ROOT = Path(__file__).parent.parent
 TABLE = tomllib.loads((ROOT / "requirements/licences.toml").read_text(encoding="utf-8"))
 ALLOWED: set[str] = set(TABLE["allowed"])
 LICENCES: dict[str, str] = TABLE["packages"]
-SOURCE = ("src", "pyproject.toml", "README.md", "LICENSE", ".gitignore")
+SOURCE = ("src", "pyproject.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore")
 
 
 def script(name: str) -> Any:
@@ -172,3 +174,35 @@ def test_the_same_source_gives_the_same_wheel(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheels[0]) as archive:
         names = archive.namelist()
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
+
+
+@pytest.mark.slow
+def test_a_release_is_built_from_its_sdist_and_works_in_a_clean_environment(tmp_path: Path) -> None:
+    checkout, out = tmp_path / "checkout", tmp_path / "out"
+    run("git", "clone", "-q", "--depth", "1", f"file://{ROOT}", str(checkout))
+    commit = run("git", "rev-parse", "--short=12", "HEAD", cwd=checkout).strip()
+    hatch = [sys.executable, "-m", "hatchling", "build", "--directory", str(out), "--target"]
+    run(*hatch, "sdist", cwd=checkout)
+    [sdist] = out.glob("*.tar.gz")
+    shutil.unpack_archive(sdist, tmp_path / "unpacked")
+    [unpacked] = (tmp_path / "unpacked").iterdir()
+    run(*hatch, "wheel", cwd=unpacked)
+    [wheel] = out.glob("*.whl")
+    run(sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv"))
+    [packages] = (tmp_path / "venv").glob("lib/python*/site-packages")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
+    run(*pip, "--target", str(packages), str(wheel))
+    # The dependencies of the tests' own environment; limner comes from the wheel alone.
+    others = Path(str(metadata.distribution("msgspec").locate_file("")))
+    (packages / "dependencies.pth").write_text(f"{others}\n")
+    limner = [str(tmp_path / "venv/bin/python"), "-m", "limner"]
+    env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    assert run(*limner, "--version", env=env) == f"limner {__version__} ({commit})\n"
+    drawn = run(*limner, "generate", "a fox", "--json", cwd=tmp_path, env=env)
+    assert Path(json.loads(drawn)["path"]).stat().st_size > 10_000
+
+
+def run(*command: str, cwd: Path = ROOT, env: dict[str, str] | None = None) -> str:
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

@@ -33,7 +33,7 @@ from limner.content import Picture
 from limner.dollars import usd_to_nano
 from limner.errors import ImageError
 from limner.pictures.request import Progress
-from limner.settings import Settings
+from limner.settings import BudgetSettings, Settings
 from limner.storage.blobs import parse_handle
 from limner.storage.reach import Reach
 from limner.tools.base import (
@@ -107,8 +107,11 @@ class StoredPicture:
 
     @property
     def path(self) -> Path:
-        """The file with its bytes, to copy from; it must not be changed."""
-        return self._lim.components.blobs.path(self.handle)
+        """The file with its bytes, to copy from; it must not be changed.
+
+        If the pictures of this home are in a bucket, it is a copy, and this call may fetch it.
+        """
+        return self._lim.components.blobs.local_path(self.handle)
 
     async def bytes(self) -> bytes:
         """Its bytes, as they were received.
@@ -177,7 +180,7 @@ class Limner:
     # For the front ends; a program has no use for them, nor for the parts below.
     _internal = frozenset(
         {"components", "conversation_registry", "conversation_tools", "heard", "person", "shown"}
-        | {"draw", "plan", "recover", "delivered_file", "job_state", "close_job"}
+        | {"draw", "plan", "recover", "delivered_file", "job_state", "close_job", "adopt_budget"}
     )
 
     def __dir__(self) -> list[str]:
@@ -355,6 +358,11 @@ class Limner:
 
         cost_nano = None if cost_usd is None else usd_to_nano(cost_usd, field="cost_usd")
         await close_job(job, self.drawing, cost_nano=cost_nano)
+
+    def adopt_budget(self, budget: BudgetSettings) -> None:
+        """Use other caps from now on: the user changed the settings while this program runs."""
+        self.settings = replace(self.settings, budget=budget)
+        self.components.adopt_budget(budget)
 
     async def render(
         self, source: str | Mapping[str, object], **options: Unpack[RenderOptions]

@@ -19,6 +19,7 @@ from decimal import Decimal
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
+from urllib.parse import unquote
 
 import msgspec
 from msgspec.structs import replace
@@ -28,9 +29,9 @@ from limner.dollars import usd_to_nano
 from limner.errors import InputInvalid, LimnerError, StorageError
 from limner.money.caps import Caps
 from limner.net.per_loop import PerLoop
-from limner.settings import Settings, load
+from limner.settings import BudgetSettings, Settings, load
 from limner.settings.variables import Variables
-from limner.storage.blobs import Blobs
+from limner.storage.blobs import Blobs, BlobStore
 from limner.storage.home import Home
 from limner.storage.keys import Keys
 from limner.storage.store import Store
@@ -119,7 +120,7 @@ _PAYING = (
     *("money", "drawing", "rendering", "transforming", "looking", "conversations", "showing"),
     *("checking", "sheets", "tool_parts", "_row_registry", "batches"),
 )
-_SHARED = ("store", "imaging", "sessions", "models", "_http", "_incoming")
+_SHARED = ("store", "blobs", "imaging", "sessions", "models", "_http", "_incoming")
 
 
 class Components:
@@ -163,9 +164,28 @@ class Components:
         )
         self._in_flight = InFlight(self.home.path_locks)
         self._is_scope = False
-        self.blobs = Blobs(self.home.blobs)
 
     # --- storage, money, pictures ---
+
+    @part
+    def blobs(self) -> BlobStore:
+        """The bytes of pictures: in the home, in a shared folder or in a bucket."""
+        address = self.settings.blobs
+        if address is None:
+            return Blobs(self.home.blobs)
+        if address.startswith("file:"):
+            folder = Path(unquote(address.removeprefix("file://")))
+            # A folder that is not mounted must not become a folder of this machine.
+            if not folder.is_dir():
+                raise StorageError(
+                    f"The shared folder {str(folder)!r} does not exist.",
+                    code="NO_BUCKET",
+                    hint="Create or mount it, or correct LIMNER_BLOBS.",
+                )
+            return Blobs(folder)
+        from limner.storage.object_blobs import ObjectBlobs
+
+        return ObjectBlobs(address, cache=self.home.blob_copies, env=self._variables)
 
     @part
     def keys(self) -> Keys:
@@ -190,6 +210,13 @@ class Components:
             # A call says that the budget is short before its time limit ends it.
             wait_s=self.settings.tools.timeout_s * 0.9,
         )
+
+    def adopt_budget(self, budget: BudgetSettings) -> None:
+        """Check the next calls against other caps."""
+        self.settings = replace(self.settings, budget=budget)
+        changed = _caps(self.settings, None)
+        self._caps = replace(changed, program_nano=self._caps.program_nano)
+        self.money.change_caps(self._caps)
 
     @part
     def _http(self) -> Http:

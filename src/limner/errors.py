@@ -393,6 +393,8 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 MORE_CODES: Mapping[str, tuple[type[LimnerError], str]] = {
     "ALREADY_PAID": (UserError, "The row of the batch was paid for before; nothing was sent."),
+    "BLOBS_DENIED": (StorageError, "The bucket of pictures refuses the keys of this process."),
+    "BLOBS_UNREACHABLE": (StorageError, "The bucket of pictures cannot be read or written now."),
     "CONVERSATION_CLOSED": (UserError, "The conversation was closed; open it again."),
     "DATABASE_DAMAGED": (StorageError, "The database is damaged, empty or missing."),
     "HOME_IN_USE": (StorageError, "Another limner uses this home in a way that excludes this."),
@@ -410,6 +412,7 @@ MORE_CODES: Mapping[str, tuple[type[LimnerError], str]] = {
     "MODEL_CANNOT_SEE": (UserError, "The model takes no pictures."),
     "MODEL_NO_TEXT": (ModelBadAnswer, "The model answered without text."),
     "NO_API_KEY": (UserError, "The key of the model's service is not set."),
+    "NO_BUCKET": (StorageError, "The bucket or folder of the setting blobs does not exist."),
     "NO_CHEAP_LANE": (UserError, "The row cannot be sent to a batch API of its vendor."),
     "NO_MODEL": (UserError, "There is no such model, or no model at all."),
     "NO_MEMORY": (LimnerError, "The process has too little memory; nothing was sent."),
@@ -445,6 +448,7 @@ MORE_CODES: Mapping[str, tuple[type[LimnerError], str]] = {
 
 
 RETRYABLE: Mapping[str, str] = {
+    "BLOBS_UNREACHABLE": "yes",
     "BUDGET_EXCEEDED": "if only calls in flight are in the way",
     "HOME_IN_USE": "yes",
     "IMAGE_GEN_PROVIDER_UNAVAILABLE": "if nothing can have been billed",

@@ -178,7 +178,7 @@ async def test_a_rollout_of_codex_is_imported_with_its_pictures(
     }
     async with studio.open() as lim:
         items = await kept(lim, written.thread_id)
-        picture_file = lim.pictures.path(await lim.pictures.recall(HANDLE))
+        picture_file = lim.pictures.local_path(await lim.pictures.recall(HANDLE))
     assert items == written.items
     assert [told_in(item) for item in items[-5:]] == conversation(f"{HANDLE_URL}{HANDLE}")
     assert picture_file.read_bytes() == PICTURE

@@ -358,7 +358,7 @@ async def test_a_picture_that_was_settled_but_never_written_is_named_by_the_ledg
     (row,) = said["recent"]
     assert (status, row["state"], row["path"]) == (0, "settled", None)
     async with studio.open() as lim:
-        kept = lim.pictures.path(await lim.pictures.recall(row["picture"]))
+        kept = lim.pictures.local_path(await lim.pictures.recall(row["picture"]))
     assert kept.read_bytes() == replicate.picture
 
 
@@ -435,7 +435,7 @@ async def test_a_recovered_svg_file_is_the_picture_in_a_file_of_its_own_format(
         drawn = await lim.render(
             {"type": "bar", "labels": ["Q1"], "values": [12]}, output_path=str(target)
         )
-        stored = lim.pictures.path(drawn.image).read_bytes()
+        stored = lim.pictures.local_path(drawn.image).read_bytes()
     target.unlink()
     with closing(sqlite3.connect(studio.home / "limner.db")) as database, database:
         database.execute("UPDATE ledger SET path = NULL, owner = 'ended'")

@@ -221,7 +221,7 @@ async def test_a_recalled_picture_is_shown_where_it_came_back_and_only_there(lim
 async def test_only_what_is_sent_is_loaded(lim: Limner) -> None:
     pictures = await screenshots(lim, 21)
     for picture in pictures[:11]:
-        lim.pictures.path(picture).unlink()
+        lim.pictures.local_path(picture).unlink()
     made = await ready(lim, conversation(pictures))
     assert len(made.sent) == 10
     assert outputs(made)[0] == note(pictures[0], "page 0", LEFT_OUT)
@@ -269,7 +269,7 @@ async def test_if_pictures_are_blocked_none_is_loaded_and_history_keeps_them(
 ) -> None:
     async with program(tmp_path, images_block_images="true") as lim:
         fox = await take(lim, unique(), prompt="a fox")
-        lim.pictures.path(fox).unlink()
+        lim.pictures.local_path(fox).unlink()
         items = [user(seen(fox))]
         made = await ready(lim, items)
         assert made.prompt.items == [user(note(fox, "a fox", BLOCKED))]
@@ -286,7 +286,7 @@ async def test_a_model_that_takes_no_pictures_reads_notes(lim: Limner) -> None:
 
 async def test_a_note_replaces_a_picture_that_is_not_stored(lim: Limner) -> None:
     fox, owl = await take(lim, unique()), await take(lim, unique(), prompt="an owl")
-    lim.pictures.path(owl).unlink()
+    lim.pictures.local_path(owl).unlink()
     forged = {"type": "input_image", "image_url": "file:///etc/passwd"}
     items = [user(text("See:"), seen("0" * 64), seen(fox), seen(owl), forged)]
     made = await ready(lim, items)

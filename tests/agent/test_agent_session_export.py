@@ -165,7 +165,7 @@ async def test_events_show_the_turns_with_their_messages_and_pictures(tmp_path: 
 async def test_a_note_replaces_a_picture_that_is_not_stored(tmp_path: Path) -> None:
     async with program(tmp_path) as lim:
         await lim.import_session(write(tmp_path, LINES))
-        lim.pictures.path(await lim.pictures.recall(handle_of(PICTURE))).unlink()
+        lim.pictures.local_path(await lim.pictures.recall(handle_of(PICTURE))).unlink()
         told = await lim.export_session(THREAD, tmp_path / "talk.jsonl")
     assert told.omitted == {handle_of(PICTURE)}
     assert payloads(told.path)[4]["output"][1]["text"].startswith("[image omitted: ")

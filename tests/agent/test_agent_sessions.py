@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 import uuid
-from collections.abc import AsyncIterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -48,13 +47,6 @@ class Clock:
     def __call__(self) -> datetime:
         self._now += timedelta(seconds=1)
         return self._now
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    made = Store(tmp_path / "limner.db")
-    yield made
-    await made.aclose()
 
 
 @pytest.fixture

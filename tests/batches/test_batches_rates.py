@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from tests.batches.conftest import drawings
@@ -17,13 +16,6 @@ from limner.storage.store import Store
 from limner.testing import FakeServices
 
 SECOND = 1_000_000
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    made = Store(tmp_path / "limner.db")
-    yield made
-    await made.aclose()
 
 
 def test_a_rate_names_a_provider_and_all_its_kinds() -> None:
@@ -55,9 +47,9 @@ async def taken(store: Store, *, now_s: float, rate: RequestRate | None = None) 
     return None
 
 
-async def test_two_processes_share_a_bucket(store: Store, tmp_path: Path) -> None:
+async def test_two_processes_share_a_bucket(store: Store, new_store: Callable[[], Store]) -> None:
     rate = RequestRate(requests=60, per_s=60)
-    other = Store(tmp_path / "limner.db")
+    other = new_store()
     assert await taken(store, now_s=100, rate=rate) is None
     assert await taken(other, now_s=100, rate=rate) == pytest.approx(0.75)
     assert await taken(other, now_s=100.75, rate=rate) is None

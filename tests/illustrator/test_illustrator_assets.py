@@ -99,7 +99,7 @@ def test_property_any_words_can_be_searched(words: str) -> None:
 
 def test_names_are_many_sorted_and_plain() -> None:
     names = assets.names()
-    assert len(names) == 2318
+    assert len(names) == 2324
     assert names == sorted(set(names))
     assert [name for name in names if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name)] == []
 
@@ -162,8 +162,12 @@ def test_every_table_names_pictures_and_groups_that_exist() -> None:
     assert set(scenes.USUAL_PLACES) <= names | groups
     assert set(scenes.HOUR_OF) <= names
     named = (
-        figures.SURFACES,
+        figures.SEATS,
         figures.HATS,
+        figures.INSTRUMENTS,
+        figures.LONG,
+        figures.CLOSED | figures.CAGES,
+        figures.IN_USE.values(),
         figures.EYEWEAR,
         figures.HELD_HIGH,
         figures.READABLE,

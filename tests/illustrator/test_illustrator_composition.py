@@ -26,6 +26,12 @@ def relations(prompt: str) -> list[tuple[str, Relation | None]]:
     return [(thing.asset, thing.relation) for thing in parse_prompt(prompt).things]
 
 
+def test_every_size_belongs_to_one_picture() -> None:
+    named = " ".join(sizes.METRES.values()).split()
+    assert len(named) == len(set(named))
+    assert set(named) <= set(assets.names())
+
+
 def test_sizes_keep_the_order_of_the_real_ones() -> None:
     order = ["honeybee", "mouse", "cat", "dog", "horse", "elephant", "house", "castle"]
     found = [sizes.size(assets.info(name)) for name in order]

@@ -109,3 +109,14 @@ def test_a_noun_before_a_noun_is_not_claimed_as_a_thing_of_its_own(
     parsed = parse_prompt(prompt)
     assert {thing.asset: thing.count for thing in parsed.things} == things
     assert parsed.account.replace("Approximated: in.", "").strip() == account
+
+
+def test_each_of_a_band_holds_an_instrument_and_the_crowd_is_in_front() -> None:
+    parsed = parse_prompt("a rock band on a stage in front of a crowd")
+    assert {thing.asset: thing.count for thing in parsed.things} == {
+        "singer": 3,
+        "guitar": 1,
+        "microphone": 1,
+        "drum": 1,
+    }
+    assert parsed.scene.places == ("stage", "crowd")

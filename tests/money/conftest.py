@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -18,15 +17,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def ledger_path(tmp_path: Path) -> Path:
-    return tmp_path / "limner.db"
-
-
-@pytest.fixture
-async def store(ledger_path: Path) -> AsyncIterator[Store]:
-    store = Store(ledger_path)
-    yield store
-    await store.aclose()
+def ledger_path(sqlite_file: Path) -> Path:
+    return sqlite_file
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ async def age(lim: Limner, *, days: float = 2) -> None:
     back_s = days * 24 * 60 * 60
 
     def older(tx: Transaction) -> None:
-        connection = tx._connection  # pyright: ignore[reportPrivateUsage]
+        connection: Any = tx._connection  # pyright: ignore[reportPrivateUsage]
         connection.execute("UPDATE pictures SET created_ms = created_ms - ?", (back_s * 1000,))
 
     await lim.store.write(older)
@@ -171,7 +171,7 @@ async def test_a_picture_that_is_taken_in_again_is_young_again(lim: Limner) -> N
 
 async def test_a_young_row_keeps_a_file_that_looks_old(lim: Limner) -> None:
     picture = await take(lim, unique())
-    os.utime(lim.pictures.path(picture), (0, 0))
+    os.utime(lim.pictures.local_path(picture), (0, 0))
     assert await lim.garbage.collect() == msgspec.structs.replace(NOTHING, young=1)
     assert files(lim) == {picture.handle}
 
@@ -220,7 +220,7 @@ async def send(lim: Limner, *, job: bool = True) -> Reservation:
 
 async def age_calls(lim: Limner, *, days: float) -> None:
     def older(tx: Transaction) -> None:
-        connection = tx._connection  # pyright: ignore[reportPrivateUsage]
+        connection: Any = tx._connection  # pyright: ignore[reportPrivateUsage]
         connection.execute("UPDATE ledger SET created_ms = created_ms - ?", (days * 86_400_000,))
 
     await lim.store.write(older)
@@ -275,7 +275,7 @@ async def test_bytes_that_were_delivered_for_a_job_without_a_picture_stay(lim: L
     reservation = await send(lim)
 
     def note(tx: Transaction) -> None:
-        connection = tx._connection  # pyright: ignore[reportPrivateUsage]
+        connection: Any = tx._connection  # pyright: ignore[reportPrivateUsage]
         connection.execute("UPDATE jobs SET delivered_sha256 = ?", (delivered,))
 
     await lim.store.write(note)
@@ -325,7 +325,7 @@ async def test_files_that_are_mostly_unknown_are_listed_and_stay(lim: Limner) ->
     strays = sorted(add_stray(lim, bytes([number])) for number in range(3))
     gone = await take(lim, unique())
     await age(lim)
-    lim.pictures.path(gone).unlink()
+    lim.pictures.local_path(gone).unlink()
     for dry_run in (True, False):
         with pytest.raises(StorageError, match="does not know 3 of 5 stored files") as caught:
             await lim.garbage.collect(dry_run=dry_run)
@@ -383,7 +383,7 @@ async def test_a_few_pictures_are_removed_at_a_time_and_forms_go_together(lim: L
     picture = await take(lim, unique())
 
     def pair(tx: Transaction) -> None:
-        connection = tx._connection  # pyright: ignore[reportPrivateUsage]
+        connection: Any = tx._connection  # pyright: ignore[reportPrivateUsage]
         cursor = connection.execute("SELECT * FROM pictures")
         row = dict(zip([name for name, *_ in cursor.description], cursor.fetchone(), strict=True))
         for number in range(1, 28):
@@ -445,7 +445,7 @@ async def test_a_fork_keeps_the_pictures_of_the_session_it_came_from(lim: Limner
 async def test_giving_out_a_picture_while_it_is_collected_still_gives_it(lim: Limner) -> None:
     picture = await take(lim, unique(size=(64, 64)))
     await age(lim)
-    blob = lim.pictures.path(picture)
+    blob = lim.pictures.local_path(picture)
     data = blob.read_bytes()
     await lim.garbage.collect()
     # The process that gives it out had found it before.
@@ -488,7 +488,7 @@ async def test_the_program_s_own_clock_tells_how_old_a_row_is(tmp_path: Path) ->
     async with program(tmp_path) as lim:
         picture = await take(lim, encoded(5))
         moment = time.time() - SETTLING_S - 5
-        os.utime(lim.pictures.path(picture), (moment, moment))
+        os.utime(lim.pictures.local_path(picture), (moment, moment))
         later = datetime.now(UTC) + timedelta(seconds=SETTLING_S + 5)
         collector = msgspec.structs.replace(lim.garbage, clock=lambda: later)
         await (await lim.sessions.create(cwd="/")).append([said(f"not {handle_of(b'x')}")])

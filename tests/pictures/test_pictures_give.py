@@ -85,7 +85,7 @@ async def test_a_stored_fit_is_not_made_again(pictures: Pictures, tmp_path: Path
     original = await take(pictures, photo())
     first = await pictures.give(original, SMALL)
     # Without its master nothing can be made, so this result was stored.
-    pictures.path(original).unlink()
+    pictures.local_path(original).unlink()
     assert await pictures.give(original, SMALL) == first
     assert rows(tmp_path, "SELECT count(*) FROM fits") == [(1,)]
 
@@ -162,7 +162,7 @@ async def test_a_fit_whose_bytes_are_missing_is_made_again(
     original = await take(pictures, photo())
     first = await pictures.give(original, SMALL)
     for blob in blobs(tmp_path):
-        if blob != pictures.path(original):
+        if blob != pictures.local_path(original):
             blob.unlink()
     assert await pictures.give(original, SMALL) == first
     assert len(blobs(tmp_path)) == 2
@@ -188,7 +188,7 @@ async def test_concurrent_requests_for_the_same_fit_get_the_same_result(
 
 async def test_a_picture_whose_bytes_are_missing_is_an_error(pictures: Pictures) -> None:
     original = await take(pictures, photo())
-    pictures.path(original).unlink()
+    pictures.local_path(original).unlink()
     with pytest.raises(StorageError) as caught:
         await pictures.give(original, SMALL)
     assert caught.value.code == "PICTURE_MISSING"

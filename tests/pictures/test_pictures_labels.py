@@ -198,7 +198,7 @@ async def test_a_file_that_was_written_here_is_the_picture_it_was_written_from(
     with pictures.sink() as sink:
         sink.write(PLAIN)
         picture = await pictures.take(sink, lineage={"prompt": "a fox"})
-    path = write_new(tmp_path / "fox.png", labelled(pictures.path(picture), LABEL))
+    path = write_new(tmp_path / "fox.png", labelled(pictures.local_path(picture), LABEL))
     assert await pictures.take_file(path) == picture == PICTURE
     assert [file.name for file in (tmp_path / "blobs").rglob("*") if file.is_file()] == [HANDLE]
 
@@ -218,6 +218,6 @@ async def test_a_picture_whose_bytes_are_missing_is_stored_again(
     with pictures.sink() as sink:
         sink.write(PLAIN)
         picture = await pictures.take(sink, lineage={})
-    path = write_new(tmp_path / "fox.png", labelled(pictures.path(picture), LABEL))
-    pictures.path(picture).unlink()
+    path = write_new(tmp_path / "fox.png", labelled(pictures.local_path(picture), LABEL))
+    pictures.local_path(picture).unlink()
     assert (await pictures.take_file(path)).handle == hashlib.sha256(LABELLED).hexdigest()

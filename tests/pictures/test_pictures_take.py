@@ -82,7 +82,7 @@ async def test_a_picture_keeps_its_bytes_as_received_under_their_sha256(
         height=6,
         size_bytes=len(data),
     )
-    assert pictures.path(picture).read_bytes() == data
+    assert pictures.local_path(picture).read_bytes() == data
     assert rows(tmp_path) == [
         (picture.handle, picture.mime, None, '{"prompt":"a fox","seed":null}', 1794744000000)
     ]
@@ -166,9 +166,9 @@ async def test_a_png_made_of_a_picture_names_its_parent(
         f'{{"made":"{made}"}}',
         1794744000000,
     )
-    with Image.open(pictures.path(png)) as image:
+    with Image.open(pictures.local_path(png)) as image:
         assert (image.format, image.size) == ("PNG", size)
-    assert pictures.path(master).read_bytes() == encoded(kind=kind)
+    assert pictures.local_path(master).read_bytes() == encoded(kind=kind)
 
 
 @pytest.mark.parametrize("to", ["jpeg", "webp"])
@@ -182,7 +182,7 @@ async def test_a_picture_in_another_format_names_its_parent_which_stays(
         (None, "{}"),
         (master.handle, f'{{"made":"{to}"}}'),
     ]
-    assert pictures.path(master).read_bytes() == encoded()
+    assert pictures.local_path(master).read_bytes() == encoded()
     assert await pictures.convert(made, to=to) is made
 
 

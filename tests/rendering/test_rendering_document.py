@@ -123,7 +123,6 @@ def test_an_unknown_type_gets_a_suggestion_and_the_list() -> None:
         ({"type": "bar"}, "the chart has no values"),
         ({"type": "bar", "labels": ["a"], "values": [1, 2]}, "the chart has 2 values and 1 labels"),
         ({"type": "pie", "values": {"a": -1}}, "the shares of a pie must be positive numbers"),
-        ({"type": "page", "background": "blurple", "children": []}, "'blurple' is not a colour"),
     ],
 )
 def test_data_that_cannot_be_drawn_is_refused(document: dict[str, Any], message: str) -> None:

@@ -22,8 +22,6 @@ NOTES = {
     "chart-01-ab-test-checkout": ["Ignored: legend of bar."],
     "chart-03-training-minutes": ["Ignored: legend of bar."],
     "diagram-01-vet-clinic-schema": ["Ignored: ports."],
-    "diagram-03-tls13-handshake": ["Ignored: activate, deactivate."],
-    "diagram-02-password-reset": ["Ignored: activate."],
     "diagram-05-printer-help": ["Ignored: style."],
     "layout-05-handball-matchday": ["Ignored: highlight of table."],
 }

@@ -1,4 +1,7 @@
-"""Content-addressed bytes: one copy, capped, private, and nothing half-written."""
+"""The contract of every store of blobs: one copy, capped, checked, and nothing half-written.
+
+The tests that take ``blobs`` hold for a folder and for a bucket of a real S3 server.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,9 +20,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fuzz import IS_LONG, SHARED_FIXTURE
+from tests.storage.blob_places import BlobPlace
 
 from limner.errors import ImageTooLarge, InputInvalid, StorageError
-from limner.storage.blobs import Blobs, BlobWriter, parse_handle
+from limner.storage.blobs import Blobs, BlobStore, BlobWriter, parse_handle
 
 
 @pytest.fixture
@@ -27,109 +32,141 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def blobs(folder: Path) -> Blobs:
-    return Blobs(folder)
+def blobs(place: BlobPlace) -> BlobStore:
+    return place.blobs
 
 
 def files_in(folder: Path) -> list[str]:
     return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
 
 
-def test_an_unused_store_of_blobs_touches_nothing(blobs: Blobs, tmp_path: Path) -> None:
+def test_an_unused_store_of_blobs_touches_nothing(blobs: BlobStore, tmp_path: Path) -> None:
     assert list(blobs.handles()) == []
     assert not blobs.has("0" * 64)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_bytes_come_back_by_their_handle(blobs: Blobs, folder: Path) -> None:
+def test_bytes_come_back_by_their_handle(blobs: BlobStore) -> None:
     handle = blobs.add(b"pixels")
     assert handle == hashlib.sha256(b"pixels").hexdigest()
     assert blobs.read(handle) == b"pixels"
-    assert blobs.path(handle) == folder / handle[:2] / handle
+    assert blobs.location(handle) == f"{blobs.place}/{handle[:2]}/{handle}"
     assert blobs.has(handle)
     assert list(blobs.handles()) == [handle]
+    assert blobs.is_whole(handle) is True
 
 
-def test_only_the_owner_can_read_them(blobs: Blobs, folder: Path) -> None:
+def test_only_the_owner_can_read_them(blobs: BlobStore) -> None:
+    path = blobs.local_path(blobs.add(b"pixels"))
+    modes = [one.stat().st_mode & 0o777 for one in (path, path.parent, path.parent.parent)]
+    assert modes == [0o600, 0o700, 0o700]
+    assert path.read_bytes() == b"pixels"
+
+
+def test_a_folder_gives_out_the_file_itself_and_stores_the_same_bytes_once(folder: Path) -> None:
+    blobs = Blobs(folder)
     handle = blobs.add(b"pixels")
-    modes = [path.stat().st_mode & 0o777 for path in (folder, folder / handle[:2])]
-    assert modes == [0o700, 0o700]
-    assert blobs.path(handle).stat().st_mode & 0o777 == 0o600
-
-
-def test_the_same_bytes_are_kept_once(blobs: Blobs, folder: Path) -> None:
-    handle = blobs.add(b"pixels")
-    first = blobs.path(handle).stat()
+    assert blobs.local_path(handle) == folder / handle[:2] / handle
+    first = blobs.local_path(handle).stat()
     assert blobs.add(b"pixels") == handle
-    assert blobs.path(handle).stat().st_ino == first.st_ino
+    assert blobs.local_path(handle).stat().st_ino == first.st_ino
     assert files_in(folder) == [f"{handle[:2]}/{handle}"]
 
 
-def test_many_threads_keeping_the_same_bytes_keep_one_copy(blobs: Blobs, folder: Path) -> None:
+def test_the_same_bytes_are_kept_once(blobs: BlobStore, place: BlobPlace) -> None:
+    handle = blobs.add(b"pixels")
+    assert blobs.add(b"pixels") == handle
+    assert place.copies() == {handle: 1}
+
+
+def test_many_threads_keeping_the_same_bytes_end_with_one_copy(
+    blobs: BlobStore, place: BlobPlace
+) -> None:
     data = [b"same" * 1000, b"other" * 1000] * 20
     with ThreadPoolExecutor(20) as threads:
         handles = set(threads.map(blobs.add, data))
     assert sorted(handles) == sorted(hashlib.sha256(d).hexdigest() for d in set(data))
-    assert files_in(folder) == sorted(f"{handle[:2]}/{handle}" for handle in handles)
+    for handle in handles:
+        place.make_old(handle)
+    blobs.remove_leftovers(before_s=time.time() - 60)
+    assert place.copies() == dict.fromkeys(handles, 1)
+
+
+def test_the_bytes_of_a_file_are_stored_under_their_handle(
+    blobs: BlobStore, place: BlobPlace, tmp_path: Path
+) -> None:
+    file = tmp_path / "delivered"
+    file.write_bytes(b"pixels")
+    handle = hashlib.sha256(b"pixels").hexdigest()
+    for _ in range(2):
+        blobs.adopt(file, handle, lambda: iter([b"pix", b"els"]))
+    file.unlink()
+    assert (blobs.read(handle), place.copies()) == (b"pixels", {handle: 1})
 
 
 @pytest.mark.parametrize("damage", [b"pix", b"", b"PIXELS"])
 def test_a_damaged_copy_is_not_handed_out_and_good_bytes_replace_it(
-    blobs: Blobs, damage: bytes
+    blobs: BlobStore, place: BlobPlace, damage: bytes
 ) -> None:
     handle = blobs.add(b"pixels")
-    blobs.path(handle).write_bytes(damage)
+    place.damage(handle, damage)
+    assert blobs.is_whole(handle) is False
     for attempt in (blobs.read, blobs.checked_path):
         with pytest.raises(StorageError, match=f"picture {handle} are damaged") as caught:
             attempt(handle)
         assert caught.value.code == "PICTURE_DAMAGED"
     assert blobs.add(b"pixels") == handle
     assert blobs.read(handle) == b"pixels"
-    assert blobs.checked_path(handle) == blobs.path(handle)
+    assert blobs.checked_path(handle) == blobs.local_path(handle)
 
 
-def test_a_picture_can_be_read_before_it_is_kept(blobs: Blobs, folder: Path) -> None:
+def test_a_picture_can_be_read_before_it_is_kept(blobs: BlobStore, place: BlobPlace) -> None:
     with blobs.writer(max_bytes=100) as writer:
         writer.write(b"pix")
         assert writer.read_all() == b"pix"
         writer.write(memoryview(b"els"))
         assert (writer.read_all(), writer.size_bytes) == (b"pixels", 6)
-        assert files_in(folder) == []
+        assert place.copies() == {}
         handle = writer.commit()
     assert blobs.read(handle) == b"pixels"
 
 
-def test_what_is_not_committed_is_gone(blobs: Blobs, folder: Path) -> None:
+def test_what_is_not_committed_is_gone(blobs: BlobStore, place: BlobPlace) -> None:
     with blobs.writer(max_bytes=100) as writer:
         writer.write(b"pixels")
     writer.discard()
-    assert files_in(folder) == []
+    assert place.copies() == {}
     for attempt in (lambda: writer.write(b"more"), writer.read_all, writer.commit):
         with pytest.raises(StorageError, match="already committed or discarded"):
             attempt()
-    assert files_in(folder) == []
+    assert place.copies() == {}
 
 
-def test_bytes_past_the_cap_are_refused_before_they_are_written(blobs: Blobs, folder: Path) -> None:
+def test_bytes_past_the_cap_are_refused_before_they_are_written(
+    blobs: BlobStore, place: BlobPlace
+) -> None:
     with blobs.writer(max_bytes=6) as writer:
         writer.write(b"pixels")
         with pytest.raises(ImageTooLarge, match="larger than 6 bytes"):
             writer.write(b"!")
         assert writer.read_all() == b"pixels"
-    assert files_in(folder) == []
+    assert place.copies() == {}
 
 
-def test_removing_says_whether_there_was_something(blobs: Blobs) -> None:
+def test_removed_bytes_are_missing(blobs: BlobStore, place: BlobPlace) -> None:
     handle = blobs.add(b"pixels")
-    assert blobs.remove(handle) is True
-    assert blobs.remove(handle) is False
+    place.make_old(handle)
+    removed = [blobs.remove_unless_stored_since(handle, since_s=time.time() - 60) for _ in "12"]
+    assert removed == [6, 0]
+    assert (blobs.has(handle), blobs.is_whole(handle), blobs.facts([handle])) == (False, None, {})
     for attempt in (blobs.read, blobs.checked_path):
         with pytest.raises(StorageError) as caught:
             attempt(handle)
         assert caught.value.code == "PICTURE_MISSING"
 
 
-def test_stray_files_are_not_handles(blobs: Blobs, folder: Path) -> None:
+def test_stray_files_are_not_handles(folder: Path) -> None:
+    blobs = Blobs(folder)
     handle = blobs.add(b"pixels")
     for stray in ("ab/readme", "zz/" + "f" * 64, f"00/{'f' * 64}", ".limner-1.tmp"):
         (folder / stray).parent.mkdir(exist_ok=True)
@@ -142,8 +179,10 @@ WRONG += ["/etc/passwd", "0" * 32 + "/" + "0" * 31, "\u0660" * 64, "0" * 63 + "\
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_a_hostile_handle_never_becomes_a_path(blobs: Blobs, text: str) -> None:
-    for use in (parse_handle, blobs.path, blobs.has, blobs.read, blobs.remove):
+def test_a_hostile_handle_never_becomes_a_path(blobs: BlobStore, text: str) -> None:
+    uses = (parse_handle, blobs.local_path, blobs.has, blobs.read, blobs.checked_path)
+    more = (blobs.is_whole, blobs.location, lambda one: blobs.facts([one]))
+    for use in (*uses, *more, lambda one: blobs.remove_unless_stored_since(one, since_s=0)):
         with pytest.raises(InputInvalid) as caught:
             use(text)
         assert caught.value.field == "handle"
@@ -162,7 +201,7 @@ def test_property_only_sixty_four_lower_hexadecimal_digits_are_a_handle(text: st
 @given(st.lists(st.binary(max_size=5000), max_size=8))
 @settings(max_examples=40, suppress_health_check=SHARED_FIXTURE)
 def test_property_pieces_poured_in_are_the_whole_that_comes_out(
-    blobs: Blobs, pieces: list[bytes]
+    blobs: BlobStore, pieces: list[bytes]
 ) -> None:
     whole = b"".join(pieces)
     with blobs.writer(max_bytes=len(whole)) as writer:
@@ -172,9 +211,9 @@ def test_property_pieces_poured_in_are_the_whole_that_comes_out(
     assert (handle, blobs.read(handle)) == (hashlib.sha256(whole).hexdigest(), whole)
 
 
-def test_discarding_waits_for_a_reader_in_another_thread(blobs: Blobs) -> None:
+def test_discarding_waits_for_a_reader_in_another_thread(folder: Path) -> None:
     """A closed file's number may be reused, so a late reader would see another file's bytes."""
-    data = os.urandom(4_000_000)
+    blobs, data = Blobs(folder), os.urandom(4_000_000)
 
     def read(writer: BlobWriter, started: threading.Event) -> bytes | None:
         started.set()
@@ -235,7 +274,7 @@ POUR_FOREVER = """
 
 
 @pytest.mark.slow
-def test_kill_minus_nine_leaves_no_part_of_a_blob(blobs: Blobs, folder: Path) -> None:
+def test_kill_minus_nine_leaves_no_part_of_a_blob(folder: Path) -> None:
     chance = random.Random(7)
     kills = 300 if IS_LONG else 40
     for _ in range(kills):

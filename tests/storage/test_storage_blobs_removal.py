@@ -11,22 +11,23 @@ from pathlib import Path
 from types import FrameType
 
 import pytest
+from tests.storage.blob_places import BlobPlace, FolderPlace
 
 from limner.errors import StorageError
-from limner.storage.blobs import Blobs
+from limner.storage.blobs import BlobStore
 
 
 @pytest.fixture
-def blobs(tmp_path: Path) -> Blobs:
-    return Blobs(tmp_path / "blobs")
+def blobs(place: BlobPlace) -> BlobStore:
+    return place.blobs
 
 
-def make_old(blobs: Blobs, handle: str, seconds: float = 1000) -> None:
-    moment = time.time() - seconds
-    os.utime(blobs.path(handle), (moment, moment))
+@pytest.fixture
+def folder(tmp_path: Path) -> FolderPlace:
+    return FolderPlace(tmp_path / "blobs")
 
 
-def read_soon(blobs: Blobs, handle: str) -> bytes:
+def read_soon(blobs: BlobStore, handle: str) -> bytes:
     """Bytes that another thread may have set aside to look at; it puts them back at once."""
     deadline_s = time.monotonic() + 30
     while True:
@@ -36,9 +37,9 @@ def read_soon(blobs: Blobs, handle: str) -> bytes:
             assert time.monotonic() < deadline_s
 
 
-def test_old_bytes_are_removed_and_young_ones_stay(blobs: Blobs) -> None:
+def test_old_bytes_are_removed_and_young_ones_stay(blobs: BlobStore, place: BlobPlace) -> None:
     old, young = blobs.add(b"old"), blobs.add(b"young!")
-    make_old(blobs, old)
+    place.make_old(old)
     since_s = time.time() - 500
     assert blobs.remove_unless_stored_since(old, since_s=since_s) == 3
     assert blobs.remove_unless_stored_since(young, since_s=since_s) == 0
@@ -47,34 +48,45 @@ def test_old_bytes_are_removed_and_young_ones_stay(blobs: Blobs) -> None:
     assert blobs.read(young) == b"young!"
 
 
-def test_bytes_that_are_taken_in_again_are_young_again(blobs: Blobs) -> None:
+def test_bytes_that_are_taken_in_again_are_young_again(blobs: BlobStore, place: BlobPlace) -> None:
     handle = blobs.add(b"pixels")
-    make_old(blobs, handle)
+    place.make_old(handle)
     since_s = time.time() - 500
+    assert blobs.facts([handle])[handle].stored_at_s < since_s
     assert blobs.add(b"pixels") == handle
-    stored_at_s = blobs.stored_at_s(handle)
-    assert stored_at_s is not None
-    assert stored_at_s > since_s
+    found = blobs.facts([handle, "0" * 64])
+    assert (list(found), found[handle].size_bytes) == ([handle], 6)
+    assert found[handle].stored_at_s > since_s
     assert blobs.remove_unless_stored_since(handle, since_s=since_s) == 0
-    assert blobs.stored_at_s("0" * 64) is None
 
 
-def test_bytes_that_are_taken_in_while_they_are_removed_are_there(blobs: Blobs) -> None:
+def test_the_facts_of_many_blobs_are_those_of_each(blobs: BlobStore) -> None:
+    handles = [blobs.add(b"x" * size) for size in range(60)]
+    found = blobs.facts([*handles, "0" * 64])
+    assert {handle: facts.size_bytes for handle, facts in found.items()} == {
+        handle: size for size, handle in enumerate(handles)
+    }
+    assert found[handles[7]] == blobs.facts(handles[7:8])[handles[7]]
+
+
+def test_bytes_that_are_taken_in_while_they_are_removed_are_there(
+    blobs: BlobStore, place: BlobPlace
+) -> None:
     data = b"pixels" * 100
     handle = blobs.add(data)
     stop = threading.Event()
 
     def remove() -> None:
         while not stop.is_set():
-            if blobs.stored_at_s(handle) is not None:
+            if blobs.facts([handle]):
                 blobs.remove_unless_stored_since(handle, since_s=time.time() - 500)
 
     remover = threading.Thread(target=remove)
     remover.start()
     try:
-        for _ in range(200):
+        for _ in range(100):
             with suppress(FileNotFoundError):
-                make_old(blobs, handle)
+                place.make_old(handle)
             assert blobs.add(data) == handle
             assert read_soon(blobs, handle) == data
     finally:
@@ -82,9 +94,12 @@ def test_bytes_that_are_taken_in_while_they_are_removed_are_there(blobs: Blobs) 
         remover.join()
 
 
-def test_bytes_that_are_removed_just_before_they_are_young_again_are_stored(blobs: Blobs) -> None:
+def test_bytes_that_are_removed_just_before_they_are_young_again_are_stored(
+    folder: FolderPlace,
+) -> None:
+    blobs = folder.blobs
     handle = blobs.add(b"pixels")
-    make_old(blobs, handle)
+    folder.make_old(handle)
     removed: list[int] = []
 
     def remove_first(_: FrameType, event: str, function: object) -> None:
@@ -100,9 +115,12 @@ def test_bytes_that_are_removed_just_before_they_are_young_again_are_stored(blob
     assert blobs.read(handle) == b"pixels"
 
 
-def test_what_a_killed_process_left_is_removed_when_it_is_old(blobs: Blobs, tmp_path: Path) -> None:
+def test_what_a_killed_process_left_is_removed_when_it_is_old(
+    folder: FolderPlace, tmp_path: Path
+) -> None:
+    blobs = folder.blobs
     kept = blobs.add(b"kept")
-    make_old(blobs, kept)
+    folder.make_old(kept)
     old, young = (tmp_path / "blobs" / f".limner-{n:016x}.tmp" for n in (1, 2))
     for file in (old, young):
         file.write_bytes(b"half")

@@ -149,7 +149,7 @@ def test_a_commit_shares_the_bytes_with_the_blob(incoming: Incoming, blobs: Blob
     with opened(incoming) as file:
         file.write(DATA)
         assert file.commit() == HANDLE
-        assert blobs.path(HANDLE).samefile(file.path)
+        assert blobs.local_path(HANDLE).samefile(file.path)
         assert file.commit() == HANDLE  # as after a crash between the blob and the settlement
     assert blobs.read(HANDLE) == DATA
 
@@ -166,7 +166,7 @@ def test_a_commit_copies_the_bytes_if_they_cannot_be_linked(
 
 
 def test_a_commit_replaces_a_damaged_blob(incoming: Incoming, blobs: Blobs) -> None:
-    path = blobs.path(HANDLE)
+    path = blobs.local_path(HANDLE)
     path.parent.mkdir(parents=True)
     path.write_bytes(b"x" * len(DATA))
     with opened(incoming) as file:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limner.storage.database import clock_ms, statements
-from limner.storage.queries import migrations, named_queries
+from limner.storage.queries import POSTGRES_FOLDER, migrations, named_queries
 
 
 def write(folder: Path, **files: str) -> Path:
@@ -55,6 +55,12 @@ def test_our_migrations_have_one_number_each() -> None:
     numbers = [number for number, _ in migrations()]
     assert numbers == sorted(set(numbers))
     assert numbers[0] == 1
+
+
+def test_a_migration_comes_in_a_pair() -> None:
+    """After a new file in `migrations/`, write the same change in `postgres/migrations/`."""
+    numbers = [number for number, _ in migrations(POSTGRES_FOLDER / "migrations")]
+    assert numbers == [number for number, _ in migrations() if number >= numbers[0]]
 
 
 @pytest.fixture(scope="module")

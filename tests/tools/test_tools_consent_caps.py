@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,13 +31,6 @@ class User:
     async def __call__(self, question: Question) -> bool:
         self.asked.append(question)
         return self.answer
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    made = Store(tmp_path / "limner.db")
-    yield made
-    await made.aclose()
 
 
 def money_of(store: Store, **caps: int) -> Money:

@@ -158,7 +158,7 @@ class Session:
             if not tx.run("session_note_untrusted", id=self.id, now_ms=now_ms):
                 raise no_session(self.id)
 
-        await self._store.write(work)
+        await self._store.write(work, shared=True)
 
     async def page(self, *, from_seq: int = 0, limit: int = PAGE_ITEMS) -> list[StoredItem]:
         """At most ``limit`` items, from a seq on."""
@@ -235,7 +235,7 @@ class Session:
                     tx.run("item_names", session_id=self.id, handle=handle, seq=seq)
             return first_seq
 
-        return await self._store.write(work)
+        return await self._store.write(work, shared=True)
 
 
 def encode_item(item: Item) -> str:

@@ -155,7 +155,7 @@ class BatchQueue(msgspec.Struct, frozen=True, kw_only=True):
                 self.store.owner.claim(tx)
             return rows
 
-        return _claimed(await self.store.write(work), interrupted=False)
+        return _claimed(await self.store.write(work, shared=True), interrupted=False)
 
     async def claim_interrupted(self, batch: Batch, *, uncertain: bool) -> list[ClaimedRow]:
         """The rows whose process has ended; with ``uncertain`` also failed rows that may be paid.
@@ -204,7 +204,8 @@ class BatchQueue(msgspec.Struct, frozen=True, kw_only=True):
             "not_before_ms": now["now_ms"] + int((again_in_s or 0) * 1000),
         }
         await self.store.write(
-            lambda tx: tx.run("batch_row_end", batch_id=batch.id, row_key=row_key, **facts, **now)
+            lambda tx: tx.run("batch_row_end", batch_id=batch.id, row_key=row_key, **facts, **now),
+            shared=True,
         )
 
     async def let_go(self, batch: Batch, row_keys: Sequence[str]) -> None:
@@ -216,7 +217,7 @@ class BatchQueue(msgspec.Struct, frozen=True, kw_only=True):
                 tx.run("batch_rows_let_go", batch_id=batch.id, row_key=row_key, **mine)
 
         if row_keys:
-            await self.store.write(work)
+            await self.store.write(work, shared=True)
 
     async def counts(self, batch: Batch) -> BatchCounts:
         """How many rows are in which state."""
@@ -261,10 +262,11 @@ class BatchQueue(msgspec.Struct, frozen=True, kw_only=True):
         now_ms = self._now_ms()
 
         def work(tx: Transaction) -> None:
+            tx.lock(f"batch {batch.id}")
             for row in rows:
                 _put_row(tx, batch, row, now_ms=now_ms)
 
-        await self.store.write(work)
+        await self.store.write(work, shared=True)
 
     def _mine(self) -> dict[str, Any]:
         return {"owner": self.store.owner.id, "now_ms": self._now_ms()}

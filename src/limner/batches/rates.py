@@ -60,6 +60,7 @@ def take(tx: Transaction, bucket: str, *, rate: RequestRate | None, now_us: int)
     Raises:
         LimnerError: it does not (RATE_WAIT); ``extras["wait_s"]`` says for how long.
     """
+    tx.lock(f"rate {bucket}")
     row = tx.one("rate_free", name=bucket)
     free_us = 0 if row is None else row["free_us"]
     if free_us > now_us:
@@ -76,6 +77,7 @@ def take(tx: Transaction, bucket: str, *, rate: RequestRate | None, now_us: int)
 
 def empty(tx: Transaction, bucket: str, *, until_us: int) -> None:
     """Admit no request before a time: the provider said so."""
+    tx.lock(f"rate {bucket}")
     row = tx.one("rate_free", name=bucket)
     if row is None or row["free_us"] < until_us:
         tx.run("rate_set", name=bucket, free_us=until_us)

@@ -263,7 +263,9 @@ class _Run:
         """Empty the bucket of a provider that limits requests, for all processes."""
         if isinstance(error, ProviderRateLimited) and bucket:
             name, until_us = bucket[0], _now_us() + int(wait_s * 1e6)
-            self._queue.store.submit_write(lambda tx: rates.empty(tx, name, until_us=until_us))
+            self._queue.store.submit_write(
+                lambda tx: rates.empty(tx, name, until_us=until_us), shared=True
+            )
 
     async def _report(self) -> None:
         now_s = time.monotonic()

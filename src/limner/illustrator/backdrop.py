@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from limner.illustrator import land, scenery, sky, terrain
+from limner.illustrator import foreground, land, scenery, sky, terrain
 from limner.illustrator.scenes import INDOORS, SUNLESS, Scene
 from limner.illustrator.sky import LIGHTS, Light
 from limner.rendering.canvas import Canvas, mix
@@ -121,19 +121,19 @@ def draw_backdrop(
     standing: bool,
     taken: Sequence[Box] = (),
     furnished: bool = False,
-) -> None:
-    """Draw the scene.
+) -> float | None:
+    """Draw the scene; returns the x of its light, or None if it is not seen.
 
     ``orb`` means that the sky may have a sun or moon, ``standing`` that something needs dry
     ground. ``taken`` are the boxes of things, which should not hide the window of a room; a
     ``furnished`` room gets no further furniture.
     """
     if scene.has(*INDOORS) and scene.paper is None:
-        _draw_indoors(canvas, scene, taken, furnished=furnished)
-    elif scene.paper is None and scene.places and not scene.has("space", "moon", "underwater"):
-        _draw_outdoors(canvas, scene, orb=orb, standing=standing)
-    else:
-        _draw_elsewhere(canvas, scene)
+        return _draw_indoors(canvas, scene, taken, furnished=furnished)
+    if scene.paper is None and scene.places and not scene.has("space", "moon", "underwater"):
+        return _draw_outdoors(canvas, scene, orb=orb, standing=standing)
+    _draw_elsewhere(canvas, scene)
+    return canvas.width * 0.2
 
 
 def _draw_elsewhere(canvas: Canvas, scene: Scene) -> None:
@@ -154,6 +154,10 @@ def draw_foreground(canvas: Canvas, scene: Scene) -> None:
     if scene.paper is not None or not scene.places or scene.has("space", "moon", "underwater"):
         return
     indoors = scene.has(*INDOORS)
+    if not indoors:
+        foreground.draw_corners(canvas, scene, _light(scene))
+    if scene.has("crowd"):
+        foreground.draw_crowd(canvas)
     if scene.weather & {"rain", "storm"} and not indoors:
         sky.draw_rain(canvas)
     if "autumn" in scene.weather and not indoors:
@@ -166,11 +170,11 @@ def draw_foreground(canvas: Canvas, scene: Scene) -> None:
         sky.draw_veil(canvas, LIGHTS[scene.hour])
 
 
-def _draw_indoors(canvas: Canvas, scene: Scene, taken: Sequence[Box], *, furnished: bool) -> None:
+def _draw_indoors(canvas: Canvas, scene: Scene, taken: Sequence[Box], *, furnished: bool) -> float:
     from limner.illustrator import rooms  # noqa: PLC0415 - loaded on first use
 
     room = next(place for place in scene.places if place in INDOORS)
-    rooms.draw_room(
+    return rooms.draw_room(
         canvas,
         rooms.ROOMS[room],
         hour=scene.hour,
@@ -188,7 +192,7 @@ def _outside(scene: Scene) -> str:
     return "rain" if scene.weather & {"rain", "storm"} else ""
 
 
-def _draw_outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> None:
+def _draw_outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> float | None:
     light = _light(scene)
     height = canvas.height
     # The land is the same at every hour and in every weather.
@@ -201,8 +205,10 @@ def _draw_outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -
     if "aurora" in scene.weather:
         sky.draw_aurora(canvas, bottom=horizon)
     _draw_cloud_cover(canvas, scene, light, bottom=horizon)
+    if "wind" in scene.weather:
+        sky.draw_wind(canvas)
     if scene.places == ("sky",):
-        return
+        return sun
     canvas.random.seed(land_seed)
     before = len(canvas.shapes)
     _draw_far(canvas, scene, light, horizon=horizon)
@@ -212,7 +218,8 @@ def _draw_outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -
         land.draw_water(canvas, light, top=horizon, bottom=height, colour=_SEA, sun=None)
         land.draw_cliff(canvas, light, top=0.66 * height)
     elif scene.has(*_COASTS):
-        path = sun if open_view else None
+        low = light.sun is not None and light.sun < 0.5
+        path = sun if open_view and low else None
         shore = _shore(scene, standing=standing) * height
         land.draw_water(canvas, light, top=horizon, bottom=shore + 2, colour=_SEA, sun=path)
         if shore < height:
@@ -225,6 +232,7 @@ def _draw_outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -
     terrain.draw_terrain(canvas, scene.places, light, horizon=horizon, far=False)
     if "fog" in scene.weather:
         sky.draw_fog(canvas, light, horizon=horizon, share=0.7)
+    return canvas.width * terrain.MARS_SUN if scene.has("mars") else sun
 
 
 def _horizon(scene: Scene) -> float:

@@ -9,16 +9,17 @@ from random import Random
 import msgspec
 from msgspec.structs import replace
 
-from limner.illustrator import assets, figures, grammar, styles
+from limner.illustrator import assets, figures, grammar, land, styles
 from limner.illustrator.assets import AssetInfo
 from limner.illustrator.attachments import Part
 from limner.illustrator.backdrop import draw_backdrop, draw_foreground, find_frame
-from limner.illustrator.groups import group
+from limner.illustrator.groups import Group, group
 from limner.illustrator.layout import KeptRoom, Layout, keep_places, spots_of
 from limner.illustrator.palette import recolour, recolour_part
 from limner.illustrator.parsed_prompt import ParsedPrompt, Relation, Subject
-from limner.illustrator.placement import Placed, place
+from limner.illustrator.placement import Placed, close_up, place
 from limner.illustrator.scenes import HOUR_OF, INDOORS, SUNLESS, Scene, usual_place
+from limner.illustrator.shadows import PLAIN, Lighting, draw_lit, find_lighting
 from limner.imaging.fonts import CJK
 from limner.imaging.svg import Asset
 from limner.rendering.canvas import Canvas, number
@@ -29,7 +30,8 @@ _WATERS = frozenset({"sea", "beach", "lake", "river", *INDOORS})
 _FALLING = frozenset({"rain", "storm", "snowfall", "fog"})
 # Pictures that are repeated to both sides of the canvas, and the share of their width until the
 # next; neighbours overlap a little, so that no gap shows.
-_LONG = {"stone-bridge": 0.98, "stone-wall": 0.93}
+_LONG = {"stone-bridge": 0.98, "stone-wall": 0.9}
+_ON_RAILS = frozenset({"locomotive", "railway-car", "tram-car"})
 _MAX_SIGN_LINES = 6
 # A room with more things gets no furniture of its own.
 _ROOMY = 2
@@ -64,13 +66,15 @@ def compose(
         things = _without(things, "window")
     things = _with_table(things, scene, may_add=kept is None)
     canvas = Canvas(width=width, height=height, random=random)
-    dry = any(not figures.flies(info) and not figures.swims(info) for info in infos)
+    dry = any(_needs_shore(things, place) for place in range(len(things)))
     dry = dry or (kept is not None and kept.dry)
     frame = find_frame(scene, height=height, standing=dry)
     # Its own numbers, so that the backdrop stays the same if there are other things in it.
     arranging = Random(random.random())  # noqa: S311 - arranges pictures
     groups = group(things)
     placed = place(groups, frame, width=width, height=height, random=arranging)
+    if scene.has(*INDOORS) and _is_still_life(groups):
+        placed = [close_up(placed[0], width=width, height=height)]
     if kept is not None:
         placed = keep_places(placed, groups, kept, frame, width=width, height=height)
     layout = Layout(
@@ -86,7 +90,7 @@ def compose(
         boxes = tuple(one.fraction_of(width, height) for one in placed)
         layout = replace(layout, room=KeptRoom(furnished=furnished, taken=boxes))
     room = layout.room or KeptRoom()
-    draw_backdrop(
+    source = draw_backdrop(
         canvas,
         scene,
         orb=_has_orb(scene, infos),
@@ -94,11 +98,9 @@ def compose(
         taken=[(a * width, b * height, c * width, d * height) for a, b, c, d in room.taken],
         furnished=room.furnished,
     )
-    drawings: dict[str, Asset] = {}
-    for one in sorted(placed, key=lambda one: (one.grounded, one.y)):
-        _draw(canvas, one, drawings, texts=parsed.texts)
-        if one.wet:
-            _draw_foam(canvas, one)
+    light = _find_light(scene, placed, source, width=width, style=parsed.style)
+    shore = frame.water[1] if frame.water else height
+    drawings = _draw_things(canvas, placed, light, shore=shore, texts=parsed.texts)
     draw_foreground(canvas, scene)
     # The night is dark enough.
     gloomy_night = parsed.style == "gloomy" and scene.hour == "night"
@@ -124,8 +126,26 @@ def _apply_style(canvas: Canvas, drawings: dict[str, Asset], style: str) -> None
         canvas.shapes = [f'<g filter="{grading}">{"".join(canvas.shapes)}</g>']
 
 
+def _is_still_life(groups: Sequence[Group]) -> bool:
+    """Whether a picture shows only a table and small things on it."""
+    if len(groups) != 1:
+        return False
+    first, *others = groups[0].parts
+    small = all(figures.is_tabletop(part.info) for part in others)
+    return first.info.name in _TABLES and bool(others) and small
+
+
 def _is_furniture(thing: Subject) -> bool:
     return thing.asset in _TABLES or figures.stands_behind(assets.info(thing.asset))
+
+
+def _needs_shore(things: Sequence[Subject], place: int) -> bool:
+    """Whether a thing stands on dry ground, and on nothing that swims or flies."""
+    on = things[place].relation
+    while on is not None:
+        place, on = on.to, things[on.to].relation
+    info = assets.info(things[place].asset)
+    return not figures.flies(info) and not figures.swims(info)
 
 
 def _has_orb(scene: Scene, infos: list[AssetInfo]) -> bool:
@@ -176,8 +196,12 @@ def _with_table(things: list[Subject], scene: Scene, *, may_add: bool) -> list[S
     if not (tables or may_add):
         return things
     table = tables[0] if tables else len(things)
+    # The table that no one asked for is less important than what is on it.
+    larger = 1.0 if tables else 1.35
     tied = [
-        replace(thing, relation=Relation("on", table)) if place in loose else thing
+        replace(thing, relation=Relation("on", table), scale=thing.scale * larger)
+        if place in loose
+        else thing
         for place, thing in enumerate(things)
     ]
     return tied if tables else [*tied, Subject(asset="table", words="table")]
@@ -199,6 +223,8 @@ def complete_scene(requested: Scene, things: list[Subject]) -> Scene:
         if found is None and (places or requested.hour or requested.weather or hours):
             found = "meadow"
         places = tuple(dict.fromkeys((*places, found))) if found else places
+    if places == ("crowd",):
+        places = ("stage", *places)
     if "snowfall" in requested.weather and places and not set(places) & INDOORS:
         places = tuple(dict.fromkeys((*places, "snow")))
     if any(thing.asset == "stone-bridge" for thing in things) and not set(places) & _WATERS:
@@ -213,20 +239,76 @@ def _needs_ground(places: tuple[str, ...], infos: list[AssetInfo]) -> bool:
     return places == ("sky",) and not all(figures.flies(info) for info in infos)
 
 
+def _find_light(
+    scene: Scene, placed: Sequence[Placed], source: float | None, *, width: int, style: str
+) -> Lighting:
+    """The light on the things; a sun or moon that the prompt names decides its side."""
+    if style in styles.INKS or style in styles.FLAT:
+        return PLAIN
+    named = [one.box for one in placed if figures.is_orb(one.group.parts[0].info)]
+    if named:
+        source = (named[0][0] + named[0][2]) / 2
+    return find_lighting(scene, None if source is None else source / width)
+
+
+def _draw_things(
+    canvas: Canvas,
+    placed: Sequence[Placed],
+    light: Lighting,
+    *,
+    shore: float,
+    texts: Sequence[str],
+) -> dict[str, Asset]:
+    """Draw the things back to front; returns the pictures that were made for them."""
+    drawings: dict[str, Asset] = {}
+    for one in sorted(placed, key=lambda one: (one.grounded, one.y)):
+        _draw(canvas, one, drawings, light, shore=shore, texts=texts)
+        if one.wet:
+            _draw_foam(canvas, one)
+    return drawings
+
+
 def _draw(
-    canvas: Canvas, placed: Placed, drawings: dict[str, Asset], *, texts: Sequence[str]
+    canvas: Canvas,
+    placed: Placed,
+    drawings: dict[str, Asset],
+    light: Lighting,
+    *,
+    shore: float,
+    texts: Sequence[str],
 ) -> None:
+    left, _, right, bottom = placed.group.parts[0].drawn
+    foot = placed.y + bottom * placed.scale
     if placed.grounded:
-        left, _, right, bottom = placed.group.parts[0].drawn
         half = (right - left) / 2 * placed.scale
         middle = placed.x + (left + right) / 2 * placed.scale
         shadow = canvas.glow("#000000", "#000000", opacities=(0.38, 0))
-        canvas.ellipse(middle, placed.y + bottom * placed.scale, half * 1.08, half * 0.16, shadow)
+        canvas.ellipse(middle, foot, half * 1.08, half * 0.16, shadow)
+        if placed.group.parts[0].info.name in _ON_RAILS:
+            land.draw_rails(canvas, foot=foot)
+    before = len(canvas.shapes)
     _extend(canvas, placed, drawings)
-    for part in placed.parts():
+    is_table = placed.group.parts[0].info.name in _TABLES
+    for nth, part in enumerate(placed.parts()):
+        if is_table and nth:
+            _draw_contact(canvas, part)
         _draw_part(canvas, part, drawings)
+    shapes = canvas.shapes[before:]
+    if light is not PLAIN:
+        del canvas.shapes[before:]
+        here = light if placed.grounded else replace(light, dark=0.0)
+        draw_lit(canvas, here, shapes, foot=foot, shore=shore if placed.wet else None)
+    for part in placed.parts():
         if part.info.name == SIGN and texts:
             _draw_lettering(canvas, part, texts)
+
+
+def _draw_contact(canvas: Canvas, part: Part) -> None:
+    """The shadow of a thing right under it."""
+    left, _, right, bottom = part.drawn
+    half = (right - left) / 2
+    dark = canvas.glow("#2a1408", "#2a1408", opacities=(0.45, 0))
+    canvas.ellipse((left + right) / 2, bottom - half * 0.02, half * 1.15, half * 0.18, dark)
 
 
 def _extend(canvas: Canvas, placed: Placed, drawings: dict[str, Asset]) -> None:
@@ -261,11 +343,22 @@ def _draw_foam(canvas: Canvas, placed: Placed) -> None:
 
 
 def _draw_part(canvas: Canvas, part: Part, drawings: dict[str, Asset]) -> None:
-    flip = ' flip="horizontal"' if part.mirrored else ""
-    canvas.add(
+    more = ' flip="horizontal"' if part.mirrored else ""
+    if part.angle:
+        more += f' rotate="{number(part.angle)}"'
+    drawn = (
         f'<asset name="{_drawing(part, drawings)}" x="{number(part.left)}" y="{number(part.top)}" '
-        f'size="{number(part.size)}"{flip}/>'
+        f'size="{number(part.size)}"{more}/>'
     )
+    if part.clip is not None:
+        left, top, right, low, bulge = part.clip
+        edge = (
+            f"Q{number((left + right) / 2)} {number(low + 2 * bulge)} {number(left)} {number(low)}"
+        )
+        data = f"M{number(left)} {number(top)}H{number(right)}V{number(low)}{edge}Z"
+        cut = canvas.define(f'<clipPath id="{{id}}"><path d="{data}"/></clipPath>')
+        drawn = f'<g clip-path="{cut}">{drawn}</g>'
+    canvas.add(drawn)
 
 
 def _drawing(part: Part, drawings: dict[str, Asset]) -> str:

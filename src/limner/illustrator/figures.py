@@ -50,71 +50,18 @@ _FRONTAL_ANIMALS = word_set(
     """
 )
 
-# Where the surface of a picture is: fractions of the drawn height and width.
-SURFACES = {
-    "table": (0.05, 0.5),
-    "bench": (0.56, 0.5),
-    "chair": (0.56, 0.5),
-    "bed": (0.55, 0.55),
-    "couch-and-lamp": (0.84, 0.4),
-    "bicycle": (0.3, 0.62),
-    "motorcycle": (0.4, 0.62),
-    "motor-scooter": (0.46, 0.6),
-    "skateboard": (0.5, 0.5),
-    "kick-scooter": (0.85, 0.55),
-    "horse": (0.47, 0.6),
-    "unicorn": (0.5, 0.6),
-    "open-book": (0.3, 0.5),
-    "rocket": (0.3, 0.5),
-    "dragon": (0.5, 0.6),
-    "desert-island": (0.75, 0.5),
-    "sand-island": (0.35, 0.5),
-    "branch": (0.2, 0.5),
-    "barrel": (0.04, 0.5),
-    "drawbridge-castle": (0.3, 0.5),
-    "book-stack": (0.02, 0.5),
-    "tractor": (0.62, 0.62),
-    "rug": (0.7, 0.5),
-    "laid-table": (0.16, 0.5),
-    "books": (0.06, 0.5),
-    "stone-bridge": (0.2, 0.5),
-    "elephant": (0.16, 0.6),
-    "castle": (0.3, 0.5),
-}
 _SHARED = word_set("stone-bridge table laid-table bench couch-and-lamp bed bookshelf")
-# Where things in a container begin, as a fraction of its height, if not where most do.
-INSIDES = {"bowl": 0.15, "bowl-with-spoon": 0.2, "basket": 0.4, "cardboard-box": 0.26, "crate": 0.2}
 _BALLS = word_set("soccer-ball basketball volleyball tennis baseball yarn crystal-ball")
 _FLAT = word_set(
-    "rug bed desert-island sand-island book-stack skateboard sled table laid-table stone-bridge"
+    "rug bed desert-island sand-island book-stack skateboard skateboard-side surfboard sled table "
+    "laid-table stone-bridge wire"
 )
-# Where the mouth of a picture is, if not where most have it.
-MOUTHS = {
-    "giraffe": (0.04, 0.2),
-    "horse": (0.05, 0.3),
-    "cow": (0.05, 0.42),
-    "elephant": (0.08, 0.55),
-    "rabbit": (0.08, 0.4),
-    "monkey": (0.32, 0.42),
-    "mouse": (0.05, 0.6),
-    "camel": (0.05, 0.3),
-}
-# Where a picture holds a thing, if not where most do.
-HANDS = {
-    "monkey": (0.1, 0.98),
-    "chipmunk": (0.2, 0.75),
-    "bear-sitting": (0.82, 0.85),
-    "koala-sitting": (0.82, 0.85),
-    "panda-sitting": (0.82, 0.85),
-    "octopus": (0.92, 0.8),
-    "gorilla": (0.12, 0.98),
-    "kangaroo": (0.2, 0.62),
-}
 # Things on which a person sits.
-SEATS = word_set("bench chair couch-and-lamp bed rock wood sled seat")
-_MOUNT_SURFACE = (0.34, 0.6)
-_PLAIN_SURFACE = (0.08, 0.5)
-
+SEATS = word_set(
+    """
+    armchair bench chair couch-and-lamp bed rock wood sled seat rocking-chair manual-wheelchair wire
+    """
+)
 _CARRIERS = word_set("table laid-table bookshelf bench bed chair sled skateboard")
 # A picture -> the picture with open wings.
 FLYING = {"bird": "flying-bird", "seagull": "flying-bird"}
@@ -147,7 +94,8 @@ HATS = word_set(
 _LIKE_PEOPLE = word_set(
     "robot-standing snowman snowman-without-snow teddy-bear scarecrow ghost alien"
 )
-_WORN = word_set("scarf necktie backpack headphone")
+NECKWEAR = word_set("scarf-worn necktie ribbon sports-medal stethoscope")
+_WORN = NECKWEAR | word_set("backpack headphone diving-mask scarf")
 _HELD_GROUPS = word_set(
     """
     award-medal book-paper drink food-asian food-fruit food-prepared food-sweet food-vegetable
@@ -158,7 +106,41 @@ EYEWEAR = frozenset({"glasses", "sunglasses", "goggles"})
 HELD_HIGH = frozenset(
     {"sparkles", "balloon", "kite", "umbrella", "white-flag", "black-flag", "parachute"}
 )
-WIELDED = word_set("tennis dagger hammer axe magic-wand pick bow-and-arrow")
+WIELDED = word_set("tennis dagger hammer axe magic-wand pick bow-and-arrow triangular-flag")
+# Things that are carried though their groups are not for the hand.
+_CARRIED = word_set(
+    """
+    basket bucket handbag briefcase luggage shopping-bags wrapped-gift teddy-bear red-paper-lantern
+    watering-can shield cardboard-box baby pillow
+    """
+)
+# Shoes on the feet of an animal.
+SHOES = word_set("hiking-boot running-shoe mans-shoe womans-boot high-heeled-shoe womans-sandal")
+# Tools as long as a person.
+LONG = word_set("pitchfork shovel rake broom spear trident ladder fishing-pole axe")
+INSTRUMENTS = word_set("guitar violin banjo accordion saxophone trumpet trombone harp")
+BEHIND_THE_HAND = word_set("balloon umbrella")
+# Things at the end of a string, and hats that stand on their tops if something is in them.
+ON_A_STRING = frozenset({"kite"})
+# Things whose picture is for the left hand.
+FROM_THE_LEFT = frozenset({"fishing-pole"})
+MASTED = frozenset({"sailboat"})
+POINTED = frozenset({"christmas-tree", "evergreen-tree", "pizza"})
+UPSIDE_DOWN = frozenset({"top-hat"})
+TWO_WHEELERS = word_set("bicycle motorcycle motor-scooter")
+# Small animals that sit on the shoulder of their person.
+ON_SHOULDERS = frozenset({"parrot"})
+NESTS = frozenset({"nest-with-eggs", "empty-nest"})
+# A picture -> the picture of it when it is worn or ridden.
+IN_USE = {
+    ("wearing", "scarf"): "scarf-worn",
+    ("holding", "crossed-swords"): "dagger",
+    ("riding", "skateboard"): "skateboard-side",
+    ("on", "skateboard"): "skateboard-side",
+}
+_FLAGS = frozenset({"flag", "country-flag"})
+_TOPPINGS = word_set("candle cherries strawberry red-heart crown glowing-star star")
+_TREES = word_set("deciduous-tree evergreen-tree palm-tree leafless-tree christmas-tree cactus")
 READABLE = frozenset({"open-book", "newspaper", "scroll", "page-facing-up"})
 CONTAINERS = word_set(
     """
@@ -168,8 +150,25 @@ CONTAINERS = word_set(
     locomotive motor-boat oncoming-automobile pickup-truck pot-of-food racing-car rocket sailboat
     shopping-cart speedboat sport-utility-vehicle taxi teacup-without-handle package bed handbag
     flying-saucer small-airplane helicopter tractor delivery-truck potted-plant sled
+    ambulance backpack double-decker-bus fire-engine galleon paper-boat police-car sailing-ship ship
+    shopping-bags top-hat treasure-chest wastebasket
     """
 )
+# What is in one of these shows in a window, or through the bars or the glass.
+CLOSED = word_set(
+    """
+    ambulance automobile bus delivery-truck dog-house double-decker-bus fire-engine fishbowl
+    flying-saucer helicopter jar locomotive oncoming-automobile police-car rocket small-airplane
+    sport-utility-vehicle taxi tractor treehouse
+    """
+)
+# Who drives one of these is in it.
+DRIVEN = CLOSED - {"dog-house", "fishbowl", "jar", "rocket", "treehouse"} | {
+    "racing-car",
+    "speedboat",
+    "motor-boat",
+}
+CAGES = word_set("bird-cage shopping-cart wastebasket")
 
 
 def carries_all(info: AssetInfo) -> bool:
@@ -180,6 +179,11 @@ def carries_all(info: AssetInfo) -> bool:
 def stands_behind(info: AssetInfo) -> bool:
     """Whether a thing stands in the back, behind people and animals."""
     return info.name in _IN_THE_BACK or info.group in ("place-building", "place-religious")
+
+
+def grows(info: AssetInfo) -> bool:
+    """Whether several of a kind differ in size."""
+    return info.group.startswith(("animal-", "plant-"))
 
 
 def flies(info: AssetInfo) -> bool:
@@ -218,16 +222,47 @@ def looks_left(info: AssetInfo) -> bool:
     return info.group.startswith("animal-") or info.name in _SIDEWAYS_VEHICLES
 
 
-def surface(info: AssetInfo) -> tuple[float, float]:
-    """Where another picture stands or sits on this one: fractions of its height and width."""
-    if info.name in SURFACES:
-        return SURFACES[info.name]
-    return _MOUNT_SURFACE if info.group == "animal-mammal" else _PLAIN_SURFACE
-
-
 def is_alive(info: AssetInfo) -> bool:
     """Whether a picture shows a person or an animal, who can hold and wear things."""
     return info.group.startswith(("person", "animal")) or info.name in _LIKE_PEOPLE
+
+
+def is_person(info: AssetInfo) -> bool:
+    """Whether a picture shows a person."""
+    return info.group.startswith("person")
+
+
+def is_face(info: AssetInfo) -> bool:
+    """Whether a picture shows a face alone, as an emoji does."""
+    return info.group.startswith(("face-", "cat-face", "monkey-face"))
+
+
+def is_upright(info: AssetInfo) -> bool:
+    """Whether an animal sits or stands upright and shows its front."""
+    return not looks_left(info)
+
+
+def is_hung(owner: AssetInfo, info: AssetInfo) -> bool:
+    """Whether a thing "with" another hangs in it: a tree with apples."""
+    fruit = info.group.startswith(("food-fruit", "plant-fl", "event"))
+    if owner.name == "pizza":
+        return fruit or info.group == "food-vegetable" or "mushroom" in info.name
+    if owner.name == "christmas-tree":
+        return fruit or info.group in ("light-video", "food-sweet", "sound") or "star" in info.name
+    return fruit and owner.name in _TREES
+
+
+def is_mounted(owner: AssetInfo, info: AssetInfo) -> bool:
+    """Whether a thing "with" another stands on its top: a car with a flag, a cake with a cherry."""
+    flagged = owner.group.startswith(("transport", "place")) and info.group in _FLAGS
+    iced = owner.group in ("food-sweet", "food-prepared") and info.name in _TOPPINGS
+    return flagged or iced
+
+
+def has_seat(info: AssetInfo) -> bool:
+    """Whether another thing sits or stands on this one: an animal, furniture, a vehicle."""
+    seated = info.group.startswith(("animal", "transport-g", "transport-w", "transport-a"))
+    return seated or info.group == "household" or info.name in SEATS | _SHARED | _FLAT | _CARRIERS
 
 
 def carries(owner: AssetInfo, info: AssetInfo) -> bool:
@@ -244,7 +279,7 @@ def is_worn(info: AssetInfo) -> bool:
 
 def can_be_held(info: AssetInfo) -> bool:
     """Whether a person or an animal with this thing holds it."""
-    return info.name in HELD_HIGH | WIELDED | READABLE or (
+    return info.name in HELD_HIGH | WIELDED | READABLE | LONG | INSTRUMENTS | _CARRIED or (
         info.group in _HELD_GROUPS and not is_worn(info)
     )
 
@@ -259,23 +294,7 @@ def is_flat(info: AssetInfo) -> bool:
     return info.name in _FLAT
 
 
-def mouth(info: AssetInfo) -> tuple[float, float]:
-    """Where a picture's mouth is: fractions of its drawn width and height."""
-    if info.name in MOUTHS:
-        return MOUTHS[info.name]
-    if info.name.endswith("-sitting"):
-        return 0.5, 0.42
-    return (0.06, 0.38) if looks_left(info) else (0.5, 0.5)
-
-
 def carries_astride(info: AssetInfo) -> bool:
     """Whether a rider is drawn behind this thing, and not on top of it."""
-    return info.group == "animal-mammal" or info.name in {
-        "bicycle",
-        "motorcycle",
-        "motor-scooter",
-        "horse",
-        "dragon",
-        "unicorn",
-        "rocket",
-    }
+    ridden = TWO_WHEELERS | {"horse", "dragon", "unicorn", "rocket", "carousel-horse", "ostrich"}
+    return info.group == "animal-mammal" or info.name in ridden

@@ -76,11 +76,19 @@ COLLECTIVES = {
     "audience": 8,
     "team": 4,
     "family": 4,
+    "family of three": 3,
+    "family of four": 4,
+    "family of five": 5,
+    "family of six": 6,
+    "parents": 2,
+    "grandparents": 2,
+    "old couple": 2,
     "band": 3,
     "rock band": 3,
 }
 # The count for a plural without a number.
 BARE_PLURAL = 3
+FRUIT_OF_A_TREE = 7
 
 COLOURS = {
     "red": "#e0242f",
@@ -149,6 +157,11 @@ RELATIONS = {
     "upon": "on",
     "onto": "on",
     "on the shoulder of": "shoulder",
+    "on the head of": "head",
+    "perched on": "on",
+    "balancing on": "on",
+    "skating on": "riding",
+    "surfing on": "riding",
     "on the roof of": "on",
     "on the back of": "riding",
     "at the top of": "on",
@@ -194,6 +207,11 @@ RELATIONS = {
     "holds": "holding",
     "carrying": "holding",
     "reading": "holding",
+    "hugging": "holding",
+    "cuddling": "holding",
+    "waving a": "holding",
+    "swinging": "holding",
+    "balancing": "holding",
     "reads": "holding",
     "eating": "eating",
     "planting": "holding",
@@ -202,10 +220,13 @@ RELATIONS = {
     "fighting": "facing",
     "chasing": "facing",
     "looking at": "facing",
+    "pointing at": "facing",
     "watching": "facing",
     "talking to": "facing",
     "crossing": "on",
     "leaning against": "beside",
+    "pushing": "facing",
+    "pulling": "facing",
     "eats": "eating",
     **dict.fromkeys(
         (
@@ -272,8 +293,18 @@ POSITIONS: Mapping[str, tuple[Position, Depth]] = {
     **dict.fromkeys(("in the foreground", "up close", "at the front", "in front"), ("", "near")),
 }
 
+# Words for a part of the body -> the relation of what is on it: "on its head".
+BODY_PLACES = {
+    "shoulder": "shoulder",
+    "head": "head",
+    "back": "riding",
+    "nose": "head",
+    "hat": "head",
+}
 # Words for the thing that was named first.
 PRONOUNS = frozenset({"her", "him", "it", "them"})
+
+POSSESSIVES = frozenset({"its", "his", "her", "their", "my", "your"})
 
 NEGATIONS = frozenset({"no", "without", "not"})
 

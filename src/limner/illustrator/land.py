@@ -330,6 +330,20 @@ def draw_street(canvas: Canvas, light: Light, *, top: float) -> None:
         x += dash * 1.8
 
 
+def draw_rails(canvas: Canvas, *, foot: float) -> None:
+    """Rails from one side of the picture to the other, with their upper edge on ``foot``."""
+    unit, step = canvas.unit, canvas.unit * 0.045
+    canvas.rect(0, foot - unit * 0.022, canvas.width, unit * 0.066, "#8d8378", opacity="0.9")
+    for place in range(int(canvas.width / step) + 1):
+        x = place * step
+        sleeper = [(x, foot - unit * 0.016), (x + step * 0.4, foot - unit * 0.016)]
+        sleeper += [(x + step * 0.3, foot + unit * 0.036), (x - step * 0.2, foot + unit * 0.036)]
+        canvas.path(closed(sleeper), "#5f4a3a")
+    for down in (-0.01, 0.018):
+        canvas.rect(0, foot + unit * down, canvas.width, unit * 0.009, "#4a4c55")
+        canvas.rect(0, foot + unit * down, canvas.width, unit * 0.003, "#b4b8c4")
+
+
 def _fill_below(canvas: Canvas, points: list[Point], paint: str) -> None:
     bottom = number(canvas.height + 1)
     last, first = number(points[-1][0]), number(points[0][0])

@@ -30,15 +30,23 @@ PARTS: Mapping[str, Mapping[str, str]] = {
     "birthday-cake": {"candle": ""},
     "castle": {"tower": "", "gate": "", "wall": "", "flag": ""},
     "drawbridge-castle": {"tower": "", "gate": "", "wall": "", "drawbridge": ""},
+    "wood-cabin": {"chimney": "", "door": "", "roof": ""},
     "derelict-house": {"door": "", "window": "", "roof": ""},
     "snowman": {"nose": "", "carrot nose": "", "scarf": "", "hat": ""},
+    "sailing-ship": {"sail": "0", "flag": "2", "mast": "", "hull": "1"},
     "fishbowl": {"goldfish": "", "fish": ""},
     "treehouse": {"tree": "", "oak tree": "", "oak": "", "big tree": ""},
 }
 # How many of a part a picture has.
 PART_COUNTS = {("castle", "tower"): 3, ("drawbridge-castle", "tower"): 4}
 # Picture and part -> the picture that has this part.
-WITH_PART = {("castle", "drawbridge"): "drawbridge-castle"}
+WITH_PART = {
+    ("castle", "drawbridge"): "drawbridge-castle",
+    ("ship", "sail"): "sailing-ship",
+    ("ship", "mast"): "sailing-ship",
+    ("galleon", "sail"): "sailing-ship",
+    ("sailboat", "sail"): "sailing-ship",
+}
 
 Hls = tuple[float, float, float]
 
@@ -64,9 +72,11 @@ def recolour_part(body: str, name: str, part: str, colour: str) -> str:
     numbers = "|".join(PARTS[name][part].split())
     gradient = re.compile(rf'id="limner-{name}-(?:{numbers})".*?Gradient>')
     target = _hls(colour)
+    lights = [_hls(one)[1] for found in gradient.findall(body) for one in _HEX.findall(found)]
+    mean = sum(lights) / max(len(lights), 1)
 
     def repaint(found: re.Match[str]) -> str:
-        return _HEX.sub(lambda one: _shade((_hls(one[0])[1] - 0.5) * 0.6, target), found[0])
+        return _HEX.sub(lambda one: _shade((_hls(one[0])[1] - mean) * 0.6, target), found[0])
 
     return gradient.sub(repaint, body)
 

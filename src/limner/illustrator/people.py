@@ -16,7 +16,8 @@ class Person(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A whole person to draw.
 
     ``hair``, ``top``, ``hat`` and ``pose`` name a drawing in ``person_art``; colours are
-    ``#rrggbb``. ``arms`` is the number of arms that are bent, to hold something.
+    ``#rrggbb``. ``grip`` says how the person holds something: at the "side", "high", with "both"
+    hands that are ``span`` from the middle, one thing in "each", or at the "mouth".
     """
 
     hair: str = "short"
@@ -29,8 +30,12 @@ class Person(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     hat: str | None = None
     size: float = 0.5
     pose: str = "standing"
-    arms: int = 0
+    grip: str = ""
+    span: float = 3.0
     sad: bool = False
+    skin: str = "#ffcf4d"
+    shoes_colour: str | None = None
+    long_beard: bool = False
 
 
 _GREY, _WHITE, _BLACK, _BLOND, _RED = "#b9bcc6", "#f1f2f6", "#33303d", "#e9b84a", "#c9502a"
@@ -54,7 +59,7 @@ PEOPLE: Mapping[str, Person] = {
     "construction-worker": Person(top="vest", top_colour="#f08a24", hat="hardhat"),
     "cook": Person(top="coat", top_colour="#fbfbfd", legs_colour="#5a6072", hat="toque"),
     "cowboy": Person(top="vest", top_colour="#8a5634", hat="straw", legs_colour="#3f5f9a"),
-    "dancer": replace(_WOMAN, top="dress", top_colour="#d9263f", arms=0, pose="waving"),
+    "dancer": replace(_WOMAN, top="dress", top_colour="#d9263f", pose="dancing"),
     "detective": Person(top="coat", top_colour="#a98a5c", hat="brim", legs_colour="#5c4a38"),
     "doctor": Person(top="coat", top_colour="#fbfbfd", legs_colour="#4a7a9a", glasses=True),
     "factory-worker": Person(top="overall", top_colour="#5b7fb5", hat="hardhat"),
@@ -90,7 +95,12 @@ PEOPLE: Mapping[str, Person] = {
 }
 
 # Words for a person -> what the person holds if the prompt names nothing else.
-EQUIPMENT = {"band": "guitar", "rock band": "guitar", "tennis player": "tennis", "knight": "dagger"}
+# Role -> what each of its people holds.
+EQUIPMENT = {
+    **dict.fromkeys(("band", "rock band"), ("guitar", "microphone", "drum")),
+    "tennis player": ("tennis",),
+    "knight": ("dagger",),
+}
 
 # Words for a look that change the person before them. A colour before the word is its colour.
 HAIR_WORDS = {
@@ -105,6 +115,9 @@ HAIR_WORDS = {
 }
 HAIR_STYLES = {"curly": "curly", "long": "long", "short": "short"}
 BEARDS = frozenset({"beard", "bearded", "moustache", "mustache"})
+LONG_BEARDS = frozenset(
+    {"long beard", *(f"long {one} beard" for one in ("white", "grey", "gray", "black", "brown"))}
+)
 GLASSES = frozenset({"glasses", "spectacles", "eyeglasses"})
 HAIR_COLOURS = {
     "blond": _BLOND,
@@ -146,6 +159,26 @@ CLOTHES = {
     "shorts": "",
     "skirt": "",
 }
+SHOES = frozenset({"shoes", "boots", "sneakers", "trainers", "wellingtons", "sandals"})
+# Words for the skin; before a person "black" and "white" mean the skin too.
+SKINS = {
+    "dark skin": "#8a5a3a",
+    "dark skinned": "#8a5a3a",
+    "black skin": "#7a4a30",
+    "brown skin": "#a9714b",
+    "brown skinned": "#a9714b",
+    "tanned": "#d99a63",
+    "light skin": "#f6d2b4",
+    "light skinned": "#f6d2b4",
+    "white skin": "#f6d2b4",
+    "pale skin": "#f9e0cc",
+    "pale": "#f9e0cc",
+}
+SKIN_COLOURS = {"black": "#7a4a30", "white": "#f6d2b4", "brown": "#a9714b"}
+# Words for a look that come before their person; the others are things that a person has.
+ADJECTIVES = frozenset({"bald", "haired", "bearded", "pale", "tanned"}) | {
+    words for words in SKINS if words.endswith("skinned")
+}
 POSES = {
     "sitting": "sitting",
     "sits": "sitting",
@@ -162,10 +195,13 @@ POSES = {
     "racing": "running",
     "waving": "waving",
     "waves": "waving",
-    "dancing": "waving",
-    "dances": "waving",
-    "jumping": "waving",
-    "cheering": "waving",
+    "dancing": "dancing",
+    "dances": "dancing",
+    "jumping": "jumping",
+    "jumps": "jumping",
+    "cheering": "jumping",
+    "pointing": "pointing",
+    "points": "pointing",
     "singing": "waving",
     "hitting": "waving",
     "throwing": "waving",
@@ -177,10 +213,7 @@ POSES = {
     "plays": "running",
 }
 # Poses that only come near the verb.
-NEAR_POSES = word_set(
-    "talking building dancing dances jumping singing hitting throwing catching fighting playing "
-    "plays"
-)
+NEAR_POSES = word_set("talking building singing hitting throwing catching fighting playing plays")
 MOODS = {
     "smiling": False,
     "smiles": False,
@@ -194,20 +227,66 @@ MOODS = {
     "unhappy": True,
 }
 
-_VARIED = (
-    ("#3f8fd9", "#33303d"),
-    ("#e0832f", "#6b4226"),
-    ("#8a5fd0", "#c9502a"),
-    ("#d9457c", "#e9b84a"),
-)
+# Words for several people -> who they are, in turn.
+_CASTS = {
+    "family": "man-standing woman-standing girl-standing boy-standing baby old-woman",
+    "couple": "man-standing woman-standing",
+    "old couple": "old-man old-woman",
+    "grandparents": "old-man old-woman",
+    "parents": "man-standing woman-standing",
+    "team": "man-standing woman-standing",
+    **dict.fromkeys(
+        ("people", "crowd", "audience", "person", "persons", "friend", "friends"),
+        "man-standing woman-standing person-standing old-man woman-standing man-standing "
+        "girl-standing old-woman",
+    ),
+    **dict.fromkeys(
+        ("child", "children", "kid", "kids"), "boy-standing girl-standing child-standing"
+    ),
+}
+_TEAM = "#c8283c"
+_TOPS = ("#3f8fd9", "#e0832f", "#8a5fd0", "#d9457c", "#2f9e77", "#c9403f", "#d6a51f")
+_HAIRS = ("#33303d", "#e9b84a", "#6b4226", "#c9502a", "#8a5634")
+_STYLES = {
+    "short": ("curly", "short", "sides", "short"),
+    "long": ("bob", "bun", "curly", "long"),
+    "tails": ("long", "tails", "bob"),
+}
 
 
-def vary(person: Person, nth: int) -> Person:
-    """The nth of several people of a kind: other colours of plain clothes and hair."""
-    if nth == 0 or person.top not in ("shirt", "dress"):
+def vary(person: Person, base: Person, words: str, nth: int) -> Person:
+    """The nth of several people: other people if the words name a group, and other looks.
+
+    What the prompt says about their look stays: that is what differs from ``base``.
+    """
+    first, last = words.split(maxsplit=1)[0], words.rsplit(maxsplit=1)[-1]
+    names = _CASTS.get(words) or _CASTS.get("family" if first == "family" else last)
+    if names is not None and person == replace(base, **_pose_of(person)):
+        cast = names.split()
+        base = PEOPLE[cast[nth % len(cast)]]
+        person = replace(base, **_pose_of(person))
+        if last == "team":
+            person = replace(person, top="shirt", top_colour=_TEAM, legs_colour="#f4f6fa")
+        nth //= len(cast)
+    if nth == 0:
         return person
-    top, hair = _VARIED[(nth - 1) % len(_VARIED)]
-    return replace(person, top_colour=top, hair_colour=hair)
+    styles = _STYLES.get(person.hair, (person.hair,))
+    colour = _HAIRS[nth % len(_HAIRS)]
+    look: dict[str, Any] = {
+        "hair": styles[(nth - 1) % len(styles)],
+        "hair_colour": colour,
+        "glasses": person.glasses or nth % 4 == 3,
+    }
+    if person.hair == "short" and nth % 3 == 2 and person.size >= _MAN.size:
+        look["beard"] = colour
+    if person.top in ("shirt", "dress") and person.top_colour != _TEAM:
+        look["top_colour"] = _TOPS[nth % len(_TOPS)]
+    free = {name for name in look if getattr(person, name) == getattr(base, name)}
+    return replace(person, **{name: value for name, value in look.items() if name in free})
+
+
+def _pose_of(person: Person) -> dict[str, Any]:
+    return {"pose": person.pose, "grip": person.grip, "span": person.span, "sad": person.sad}
 
 
 def look_of(text: str, colour: str | None) -> dict[str, Any] | None:
@@ -221,8 +300,10 @@ def look_of(text: str, colour: str | None) -> dict[str, Any] | None:
             look["hair_colour"] = HAIR_COLOURS.get(colour, paint)
     elif text in HAIR_COLOURS and text not in grammar.COLOURS:
         look = {"hair_colour": HAIR_COLOURS[text]}
-    elif text in BEARDS:
-        look = {"beard": HAIR_COLOURS.get(colour or "", paint or "#6b4226")}
+    elif text in BEARDS or text in LONG_BEARDS:
+        said = colour or text.removeprefix("long ").removesuffix("beard").strip()
+        look = {"beard": HAIR_COLOURS.get(said, paint or "#6b4226")}
+        look |= {"long_beard": True} if text in LONG_BEARDS else {}
     elif text in GLASSES:
         look = {"glasses": True}
     elif text in CLOTHES:
@@ -230,8 +311,9 @@ def look_of(text: str, colour: str | None) -> dict[str, Any] | None:
         look = {"top": top} if top else {}
         if paint:
             look["top_colour" if top else "legs_colour"] = paint
-    elif text in POSES:
-        look = {"pose": POSES[text]}
-    elif text in MOODS:
-        look = {"sad": MOODS[text]}
+    elif text in SHOES:
+        look = {"shoes_colour": paint or "#6b4226"}
+    else:
+        tables: Mapping[str, Mapping[str, Any]] = {"skin": SKINS, "pose": POSES, "sad": MOODS}
+        look = next(({field: t[text]} for field, t in tables.items() if text in t), None)
     return look

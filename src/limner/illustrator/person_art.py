@@ -11,48 +11,49 @@ from limner.imaging.svg import Asset
 from limner.rendering.canvas import mix
 
 VIEW_BOX = "0 0 48 48"
-_SKIN, _SKIN_SHADE, _LINE = "#ffcf4d", "#f3a712", "#4a2f24"
 _SHOES = "#4b3a3a"
 _EDGE = 48.0
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """The drawing of a person, its box as fractions of the square, and points on it.
+    """The drawing of a person, its box as fractions of the square, and its anchors.
 
-    ``hand`` is where a thing is held, ``head`` the top of the head, ``face`` its middle, ``seat``
-    the height at which a sitting person touches the seat; all as fractions of the square.
+    ``hands`` are drawn over a thing in them. The anchors are of the kinds that pictures have.
     """
 
     asset: Asset
     box: tuple[float, float, float, float]
-    hand: tuple[float, float]
-    head: tuple[float, float]
-    face: tuple[float, float]
-    seat: float
+    anchors: Mapping[str, tuple[float, ...]]
+    hands: Asset | None = None
 
 
 def draw_person(person: Person) -> Figure:
     """Draw a person in their pose."""
-    sitting = person.pose == "sitting"
-    low = 41.5 if sitting else 46.0
-    body = (
-        _shades(person)
-        + _hair_behind(person)
-        + _legs(person)
-        + _torso(person)
-        + _arms(person)
-        + _head(person)
-    )
-    hand = (
-        (34.5, 18.0) if person.pose == "waving" else (24.0, 29.0) if person.arms else (33.5, 31.0)
-    )
+    low = {"sitting": 41.5, "riding": 46.0}.get(person.pose, 46.0)
+    arms, hands = _arms(person)
+    behind = _hair_behind(person) + _legs(person)
+    body = _shades(person) + behind + _torso(person) + arms + _head(person)
+    over = _shades(person) + "".join(_hand(*at) for at in hands)
+    held = hands[-1]
+    if person.grip == "both":
+        held = ((hands[0][0] + hands[1][0]) / 2, hands[1][1])
+    points = {
+        "hand": held,
+        "other hand": (48 - held[0], held[1]),
+        "head": (24.0, 5.2, 19.5),
+        "face": (24.0, 12.3, 13.0),
+        "mouth": (24.0, 17.5),
+        "shoulder": (12.0 if person.grip else 36.0, 23.0),
+        "seat": (24.0, 35.0 if person.pose in ("sitting", "riding") else low),
+        "top": (24.0, 2.0),
+    }
+    if person.grip == "both":
+        points["both hands"] = held
     return Figure(
         asset=Asset(view_box=VIEW_BOX, body=body),
         box=(12 / _EDGE, (0.5 if person.hat else 2.0) / _EDGE, 36 / _EDGE, low / _EDGE),
-        hand=(hand[0] / _EDGE, hand[1] / _EDGE),
-        head=(0.5, 4.2 / _EDGE),
-        face=(0.5, 12.5 / _EDGE),
-        seat=35.5 / _EDGE if sitting else low / _EDGE,
+        anchors={kind: tuple(n / _EDGE for n in point) for kind, point in points.items()},
+        hands=Asset(view_box=VIEW_BOX, body=over) if person.grip else None,
     )
 
 
@@ -65,13 +66,18 @@ def _gradient(name: str, colour: str) -> str:
 
 
 def _shades(person: Person) -> str:
+    light, shade = mix(person.skin, "#ffffff", 0.2), _dark_skin(person)
     skin = (
-        '<radialGradient id="skin" cx="0.55" cy="0.4" r="0.75"><stop stop-color="#ffdf70"/>'
-        f'<stop offset="0.6" stop-color="{_SKIN}"/><stop offset="1" stop-color="{_SKIN_SHADE}"/>'
+        f'<radialGradient id="skin" cx="0.55" cy="0.4" r="0.75"><stop stop-color="{light}"/>'
+        f'<stop offset="0.6" stop-color="{person.skin}"/><stop offset="1" stop-color="{shade}"/>'
         "</radialGradient>"
     )
     colours = {"top": person.top_colour, "legs": person.legs_colour, "hair": person.hair_colour}
     return f"<defs>{skin}{''.join(_gradient(name, one) for name, one in colours.items())}</defs>"
+
+
+def _dark_skin(person: Person) -> str:
+    return mix(person.skin, "#c25a00", 0.3)
 
 
 def _limb(data: str, paint: str, width: float) -> str:
@@ -87,13 +93,17 @@ _STEPS = {
     "walking": ("M22 32L18.6 43", "M26 32L29.6 42.6"),
     "running": ("M22 32L17.2 37.5L13.8 42", "M26 32L30.6 36.5L30.2 43"),
     "sitting": ("M21.4 33L18.6 34.2L18.8 39", "M26.6 33L29.4 34.2L29.2 39"),
+    # Across a saddle only the near leg is seen.
+    "riding": ("M25.5 33L19.8 36.5L21.5 43.5",),
+    "dancing": ("M21.8 32L20.8 43", "M26.7 32L32 35.6L34 40.6"),
+    "jumping": ("M21.4 32L16.6 35.5L15.5 40", "M26.6 32L31.4 35.5L32.5 40"),
 }
 
 
 def _legs(person: Person) -> str:
     steps = _STEPS.get(person.pose, _STEPS["standing"])
     bare = person.top in ("dress", "robe")
-    paint = _SKIN_SHADE if person.top == "dress" else person.legs_colour
+    paint = _dark_skin(person) if person.top == "dress" else person.legs_colour
     legs = "".join(_limb(step, paint, 4.2 if bare else 5) for step in steps)
     shoes = ""
     for step in steps:
@@ -101,7 +111,7 @@ def _legs(person: Person) -> str:
         turn = -1.2 if x < 24 else 1.2
         shoes += (
             f'<path d="M{x - 2.8 + turn:.1f} {y + 2.9:.1f}v-1.6a2.8 2.6 0 0 1 5.6 0v1.6z" '
-            f'fill="{_SHOES}"/>'
+            f'fill="{person.shoes_colour or _SHOES}"/>'
         )
     return legs + shoes
 
@@ -117,7 +127,7 @@ def _torso(person: Person) -> str:
     dark = mix(person.top_colour, "#1c1030", 0.3)
     if person.top in ("dress", "robe"):
         low = 37.5 if person.top == "dress" else 43.5
-        if person.pose == "sitting":
+        if person.pose in ("sitting", "riding"):
             low = 37.0
         return (
             f'<path d="M19.5 20.4h9c2.6 0 4 1.6 4.2 3.6l.3 3.4l-2.7.6'
@@ -204,22 +214,49 @@ _TOPS: Mapping[str, Callable[[str], str]] = {
 }
 
 
-def _arms(person: Person) -> str:
-    left, right = "M16.8 23.5L14.8 30", "M31.2 23.5L33.2 30"
-    if person.pose == "waving":
-        right = "M31.2 23.5L34.8 18.5"
-    elif person.pose in ("running", "walking"):
-        left, right = "M16.8 23.5L14.5 27.5L17 29.5", "M31.2 23.5L33.8 27L32.5 30"
-    elif person.pose == "sitting":
-        left, right = "M16.8 23.5L15.8 29L19 32", "M31.2 23.5L32.2 29L29 32"
-    if person.arms:
-        left, right = "M16.8 23.5L16.2 28.5L21 29.8", "M31.2 23.5L31.8 28.5L27 29.8"
-    made = ""
+_LEFT, _RIGHT = "M16.8 23.5L14.8 30", "M31.2 23.5L33.2 30"
+_ARMS = {
+    "waving": (_LEFT, "M31.2 23.5L35.6 16.5"),
+    "running": ("M16.8 23.5L14.5 27.5L17 29.5", "M31.2 23.5L33.8 27L32.5 30"),
+    "walking": ("M16.8 23.5L14.5 27.5L17 29.5", "M31.2 23.5L33.8 27L32.5 30"),
+    "sitting": ("M16.8 23.5L15.8 29L19 32", "M31.2 23.5L32.2 29L29 32"),
+    "riding": ("M16.8 23.5L14.6 27L11.6 28.6", "M30.6 23.5L24 28.4L14.5 29.6"),
+    "dancing": ("M16.8 23.5L11.6 20.5", "M31.2 23.5L35.6 16.5"),
+    "jumping": ("M16.8 23.5L12.4 16.5", "M31.2 23.5L35.6 16.5"),
+    "pointing": ("M16.8 23.5L9.5 20.5", _RIGHT),
+}
+# How the right arm holds a thing: at the side, up, or at the mouth.
+_GRIPS = {
+    "side": "M31.2 23.5L34 28.2L37.2 26.6",
+    "high": "M31.2 23.5L36.4 17.5",
+    "mouth": "M31.2 23.5L35 27.6L29.6 21.2",
+    "each": "M31.2 23.5L34 28.2L37.2 26.6",
+}
+
+Hand = tuple[float, float]
+
+
+def _arms(person: Person) -> tuple[str, list[Hand]]:
+    """The arms, and the middle of each hand."""
+    left, right = _ARMS.get(person.pose, (_LEFT, _RIGHT))
+    right = _GRIPS.get(person.grip, right)
+    if person.grip == "each":
+        left = "M16.8 23.5L14 28.2L10.8 26.6"
+    elif person.grip == "both":
+        near, far = 24 - person.span, 24 + person.span
+        left = f"M16.8 23.5L{min(15.6, near - 1):.1f} 28L{near:.1f} 29"
+        right = f"M31.2 23.5L{max(32.4, far + 1):.1f} 28L{far:.1f} 29"
+    made, hands = "", list[Hand]()
     for arm in (left, right):
         x, y = map(float, arm.rsplit("L", 1)[1].split())
         made += _limb(arm, mix(person.top_colour, "#1c1030", 0.1), 4)
-        made += f'<circle cx="{x:.1f}" cy="{y + 0.6:.1f}" r="2.1" fill="{_SKIN}"/>'
-    return made
+        hands.append((x, y + 0.6))
+    drawn = "".join(_hand(*at) for at in hands)
+    return made + drawn, hands if person.grip in ("both", "each") else hands[1:]
+
+
+def _hand(x: float, y: float) -> str:
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.1" fill="url(#skin)"/>'
 
 
 def _head(person: Person) -> str:
@@ -234,7 +271,7 @@ def _head(person: Person) -> str:
         '<circle cx="27.2" cy="12.4" r="1.15" fill="#3a2230"/>'
         '<circle cx="21.2" cy="11.9" r="0.35" fill="#ffffff"/>'
         '<circle cx="27.6" cy="11.9" r="0.35" fill="#ffffff"/>'
-        '<path d="M24 12.8q1.3 2 .3 2.4q-.6.2-1.1-.1" fill="none" stroke="#d98a12" '
+        f'<path d="M24 12.8q1.3 2 .3 2.4q-.6.2-1.1-.1" fill="none" stroke="{_dark_skin(person)}" '
         'stroke-width="0.7" stroke-linecap="round"/>'
     )
     brow = mix(person.hair_colour, "#2a1a18", 0.35)
@@ -248,6 +285,11 @@ def _head(person: Person) -> str:
             '<path d="M15.6 13.5c.6 1.6 2 2.2 4 2.2c1.5 0 2.7-.7 4.4-.7s2.9.7 4.4.7c2 0 3.4-.6 '
             f'4-2.2c.5 6-2.4 10.7-8.4 10.7s-8.9-4.7-8.4-10.7z" fill="{person.beard}"/>'
         )
+        if person.long_beard:
+            face += (
+                f'<path d="M17 17c2 3 12 3 14 0c.4 6-2.6 11-7 15c-4.4-4-7.4-9-7-15z" '
+                f'fill="{person.beard}"/>'
+            )
     mouth = "M21.5 18.5Q24 16.5 26.5 18.5" if person.sad else "M21 16.8Q24 20 27 16.8"
     face += _limb(mouth, "#8a1f3a", 0.9)
     face += _HAIR.get(person.hair, "").replace("HAIR", "url(#hair)")

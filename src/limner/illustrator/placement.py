@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from limner.illustrator import figures
-from limner.illustrator.attachments import Part
+from limner.illustrator.attachments import Clip, Part
 from limner.illustrator.backdrop import BackdropFrame
 from limner.illustrator.groups import Group, order_by_position
 
@@ -24,6 +24,8 @@ _MARGIN = 0.05
 _DEPTHS = {"far": (-0.12, 0.5), "back": (0.1, 1.0), "front": (0.9, 1.0), "near": (1.05, 1.25)}
 _ONLY_ROW = 0.5
 _TRIES = 70
+# Where the top of a table is in a picture of it alone.
+_TABLE_TOP = 0.68
 
 Box = tuple[float, float, float, float]
 
@@ -50,9 +52,14 @@ class Placed(msgspec.Struct, frozen=True):
                 left=self.x + part.left * self.scale,
                 top=self.y + part.top * self.scale,
                 size=part.size * self.scale,
+                clip=part.clip and self._clip(part.clip),
             )
             for part in ordered
         ]
+
+    def _clip(self, clip: Clip) -> Clip:
+        left, top, right, low, bulge = (edge * self.scale for edge in clip)
+        return left + self.x, top + self.y, right + self.x, low + self.y, bulge
 
     @property
     def box(self) -> Box:
@@ -75,7 +82,7 @@ def place(
     groups: Sequence[Group], frame: BackdropFrame, *, width: int, height: int, random: Random
 ) -> list[Placed]:
     """Give every group a place where it covers no other group in its row."""
-    field = _Field(left=0, width=width, height=height, random=random)
+    field = _Field(left=0, width=width, height=height, unit=min(width, height), random=random)
     if frame.afloat:
         low = [one for one in groups if figures.lies_on_seabed(one.parts[0].info)]
         floating = [one for one in groups if one not in low]
@@ -106,6 +113,15 @@ def _part(field: _Field, across: tuple[float, float]) -> _Field:
     return replace(field, left=across[0] * field.width, width=(across[1] - across[0]) * field.width)
 
 
+def close_up(one: Placed, *, width: int, height: int) -> Placed:
+    """A table with things on it, near to the viewer: its legs are outside of the picture."""
+    left, top, right, _ = one.group.parts[0].drawn
+    tall = top - one.group.bounds[1]
+    zoom = min(width * 1.04 / (right - left), height * 0.52 / max(tall, 0.01))
+    x = width / 2 - (left + right) / 2 * zoom
+    return replace(one, scale=zoom, x=x, y=height * _TABLE_TOP - top * zoom)
+
+
 def _swims(group: Group) -> bool:
     return figures.swims(group.parts[0].info)
 
@@ -116,11 +132,8 @@ class _Field(msgspec.Struct, frozen=True, kw_only=True):
     left: float
     width: float
     height: int
+    unit: float
     random: Random
-
-    @property
-    def unit(self) -> float:
-        return float(min(self.width, self.height))
 
     def in_rows(self, groups: Sequence[Group], far: float, near: float) -> list[Placed]:
         """Side by side with their feet between two lines, the tall ones behind."""

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from limner.illustrator import assets, grammar, people, scenes, styles, vocabulary
+from limner.illustrator import assets, figures, grammar, people, scenes, styles, vocabulary
 from limner.illustrator.grammar import Depth, Position
 from limner.illustrator.palette import PART_COUNTS, PARTS, WITH_PART
 from limner.illustrator.parsed_prompt import ParsedPrompt, Relation, State, Subject, WordUse
@@ -135,6 +135,8 @@ class _Parser(msgspec.Struct):
             # "a sign with a bird on top"
             self.things.change_last(relation=Relation("on", 0))
         self._settle_verb("left out")
+        for word in self.look_words:
+            self._note(word, "left out")
         if self.placing is not None:
             self._note(self.placing_words, "left out")
         if self.burning:
@@ -168,12 +170,29 @@ class _Parser(msgspec.Struct):
                     self.places.append("meadow")
             elif text in grammar.OTHER_THINGS:
                 self._miss(text)
-            elif self._take_look(text) or self._take_part(text):
+            elif self._take_body_place(text) or self._take_look(text) or self._take_part(text):
                 pass
             elif not (self._take_scene(phrase) or self._take_thing(phrase)):
                 continue
             return length
         return 0
+
+    def _take_body_place(self, text: str) -> bool:
+        """The part of the body that a thing is on: "on a pirate's shoulder", "on its head"."""
+        kind = grammar.BODY_PLACES.get(text)
+        if kind is None:
+            return False
+        owned = self.words[self.at - 1] in grammar.POSSESSIVES if self.at else False
+        if owned and self.relation == "on":
+            if not self.things.put_on_body(kind):
+                return False
+            self.relation = None
+        elif not (
+            self.things.was_just_named(self.words[self.at - 1]) and self.things.move_to(kind)
+        ):
+            return False
+        self._note(text, "drawn", kind)
+        return True
 
     def _take_style(self, text: str) -> bool:
         """Words for a style or a mood; a picture has one."""
@@ -296,7 +315,9 @@ class _Parser(msgspec.Struct):
         for word in self.look_words:
             self._note(word, state)
         look = dict(self.look)
-        if self.colour in people.HAIR_COLOURS and name != "robot":
+        if self.colour in people.SKIN_COLOURS:
+            look.setdefault("skin", people.SKIN_COLOURS[self.colour])
+        elif self.colour in people.HAIR_COLOURS and name != "robot":
             look.setdefault("top_colour", grammar.COLOURS[self.colour])
         self.look.clear()
         self.look_words.clear()
@@ -308,12 +329,15 @@ class _Parser(msgspec.Struct):
         if look is None:
             return False
         place = self.things.person_before()
+        if place is None and (text in people.CLOTHES or text in people.SHOES):
+            return self._paint_clothes(text)
         wanted = text in people.HAIR_STYLES and self.words[self.at + 1 : self.at + 2] != ("hair",)
         if wanted or (place is None and text not in people.MOODS and "hair" not in look):
             return False
         whole, before = self._whole(text), self.words[self.at - 1] if self.at else ""
+        is_noun = text not in people.ADJECTIVES | people.MOODS.keys() | people.HAIR_COLOURS.keys()
         if place is not None and (
-            self.relation or self.things.was_just_named(before) or "pose" in look
+            self.relation or self.things.was_just_named(before) or is_noun or "pose" in look
         ):
             self.things.dress(place, {**self.look, **look})
             near = text in people.NEAR_POSES
@@ -326,6 +350,18 @@ class _Parser(msgspec.Struct):
             self.look_words.append(whole)
         self.count, self.colour, self.scale = None, None, 1.0
         self.modifiers.clear()
+        return True
+
+    def _paint_clothes(self, text: str) -> bool:
+        """Clothes of a person whose picture is fixed: their colour can be shown, no more."""
+        last = self.things.items[-1] if self.things.items else None
+        if last is None or not self.relation or not figures.is_person(assets.info(last.asset)):
+            return False
+        if self.colour is not None:
+            self.things.change_last(colour=self.colour)
+        self._note(self._whole(text), "approximated" if self.colour else "left out", last.asset)
+        self.relation = None
+        self._clear()
         return True
 
     def _take_part(self, text: str) -> bool:
@@ -372,6 +408,8 @@ class _Parser(msgspec.Struct):
             thing.asset, words, is_after_and=after_and, is_after_of=after_of
         )
         self.relation = meant or self.relation
+        if self.count is None and thing.count > 1:
+            thing = replace(thing, count=self.things.usual_count(self.relation, thing.count))
         if self.relation is not None and words not in ("", "with"):
             near = self.things.is_near(self.relation, thing.asset)
             state = "approximated" if near else "drawn"
@@ -423,6 +461,11 @@ class _Parser(msgspec.Struct):
         if self.negated:
             self._note(f"no {words}", "drawn", "not there")
         else:
+            following = tuple(self.words[self.at + 1 : self.at + 2])
+            if self.relation in ("wearing", "holding") and following and self._picture(following):
+                # "wearing party hats": the hats are known.
+                self._note(words, "left out")
+                return
             if self.relation is not None and self.relation not in LOOSE_RELATIONS:
                 self._note(self.relation_words, "left out")
                 self.relation = None

@@ -96,8 +96,8 @@ def draw_room(
     outside: str = "",
     taken: Sequence[Box] = (),
     furnished: bool = False,
-) -> None:
-    """The wall with its furniture, then the floor in front of it.
+) -> float:
+    """Draw the wall with its furniture, then the floor in front of it; returns the x of the light.
 
     The window is where the boxes ``taken`` hide it least. A room that is not ``furnished`` by the
     things of the prompt gets its usual furniture.
@@ -138,6 +138,7 @@ def draw_room(
             size = canvas.unit * share
             foot = floor + canvas.unit * 0.05 - canvas.unit * above
             canvas.add(_asset(name, canvas.width * across - size / 2, foot - size, size))
+    return free
 
 
 def _draw_fixtures(canvas: Canvas, room: Room, *, free: float, floor: float) -> None:

@@ -297,7 +297,7 @@ def _draw_jungle(canvas: Canvas, light: Light, horizon: float, _: tuple[str, ...
     """Palms and broad leaves in three depths, and vines from above."""
     mist = light.far("#6fb56a", 0.5)
     canvas.rect(0, 0, canvas.width, horizon, canvas.fade(mist, mist, opacities=(0.55, 0.9)))
-    for distance, count, share in ((0.8, 9, 0.42), (0.5, 7, 0.5), (0.2, 5, 0.56)):
+    for distance, count, share in ((0.8, 7, 0.5), (0.5, 5, 0.58), (0.2, 4, 0.64)):
         shade = light.far("#2f7a3f", distance)
         for place in range(count + 1):
             x = canvas.width * (place + canvas.random.uniform(-0.3, 0.3)) / count
@@ -339,12 +339,12 @@ def _draw_palm(canvas: Canvas, x: float, foot: float, tall: float, shade: str) -
     )
     for turn in range(7):
         angle = math.pi * (0.08 + 0.84 * turn / 6)
-        dx, dy = math.cos(angle) * tall * 0.32, math.sin(angle) * tall * 0.16
+        dx, dy = math.cos(angle) * tall * 0.36, math.sin(angle) * tall * 0.16
         top = foot - tall * 0.78
         canvas.path(
             _data("M", x, top)
             + _data("Q", x + dx * 0.6, top - dy * 1.9, x + dx, top - dy * 0.4 + tall * 0.06)
-            + _data("Q", x + dx * 0.5, top - dy * 0.7, x, top + tall * 0.02)
+            + _data("Q", x + dx * 0.5, top - dy * 0.3, x, top + tall * 0.04)
             + "Z",
             mix(shade, "#ffffff", 0.04 * (turn % 3)),
         )

@@ -108,7 +108,7 @@ def draw_sky(
     """Draw the sky down to the horizon, with a sun or moon if ``orb``.
 
     Without an ``open_view`` something high is in front of the horizon, and the sun is higher.
-    Returns the x of the sun, or None if there is none.
+    Returns the x of the sun or the moon, or None if there is none.
     """
     canvas.rect(0, 0, canvas.width, canvas.height, light.sky[2])
     canvas.rect(0, 0, canvas.width, horizon + 1, canvas.fade(*light.sky))
@@ -117,10 +117,9 @@ def draw_sky(
     if orb and light.sun is not None:
         high = light.sun > 0.5
         y = horizon * (1 - light.sun if open_view or high else 0.48)
-        x = _draw_sun(canvas, light, y=y, halo=0.28 if high else 0.42)
-        return None if high else x
+        return _draw_sun(canvas, light, y=y, halo=0.28 if high else 0.42)
     if orb and light.stars >= 1:
-        _draw_moon(canvas, horizon=horizon)
+        return _draw_moon(canvas, horizon=horizon)
     return None
 
 
@@ -142,7 +141,7 @@ def _draw_sun(canvas: Canvas, light: Light, *, y: float, halo: float) -> float:
     return x
 
 
-def _draw_moon(canvas: Canvas, *, horizon: float) -> None:
+def _draw_moon(canvas: Canvas, *, horizon: float) -> float:
     x, y = canvas.width * canvas.random.choice((0.2, 0.8)), horizon * 0.26
     halo = canvas.glow("#e9edff", "#e9edff", opacities=(0.5, 0))
     canvas.ellipse(x, y, canvas.unit * 0.2, canvas.unit * 0.2, halo)
@@ -155,6 +154,7 @@ def _draw_moon(canvas: Canvas, *, horizon: float) -> None:
             radius * canvas.unit,
             "#dcd8bd",
         )
+    return x
 
 
 def draw_clouds(canvas: Canvas, light: Light, *, bottom: float, count: int, opacity: float) -> None:
@@ -234,6 +234,28 @@ def draw_leaves(canvas: Canvas) -> None:
         colour = canvas.random.choice(("#e0832b", "#c9502a", "#e8b03a", "#a8482a"))
         turn = f"rotate({canvas.random.uniform(0, 180):.0f} {number(x)} {number(y)})"
         canvas.ellipse(x, y, size, size * 0.5, colour, transform=turn, opacity="0.9")
+
+
+def draw_wind(canvas: Canvas) -> None:
+    """Gusts, and leaves that they carry."""
+    unit = canvas.unit
+    for place, down, long in (
+        (0.02, 0.3, 0.4),
+        (0.55, 0.14, 0.36),
+        (0.56, 0.42, 0.36),
+        (0.1, 0.5, 0.3),
+    ):
+        x, y, curl = canvas.width * place, canvas.height * down, unit * 0.035
+        data = f"M{number(x)} {number(y)}h{number(long * canvas.width)}"
+        data += f"a{number(curl)} {number(curl)} 0 1 0 {number(-curl)} {number(-curl)}"
+        canvas.line(data, "#ffffff", unit * 0.009, opacity="0.75")
+        second = f"M{number(x + unit * 0.06)} {number(y + unit * 0.03)}"
+        second += f"h{number(long * canvas.width * 0.6)}"
+        canvas.line(second, "#ffffff", unit * 0.006, opacity="0.6")
+        for step in range(3):
+            at = x + long * canvas.width * (0.2 + 0.3 * step), y + unit * (0.015 + 0.02 * step)
+            turn = f"rotate({40 + 50 * step} {number(at[0])} {number(at[1])})"
+            canvas.ellipse(*at, unit * 0.013, unit * 0.006, "#6f9a3a", transform=turn)
 
 
 def draw_fog(canvas: Canvas, light: Light, *, horizon: float, share: float) -> None:

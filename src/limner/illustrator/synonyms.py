@@ -70,7 +70,7 @@ SYNONYMS = {
     "man-mage": "warlock",
     "man-standing": "man, ~groom, guy, gentleman, father, dad, businessman, ~husband, ~uncle, "
     "~boss, ~son, "
-    "~friend, ~customer, ~tourist, ~fisherman, ~hunter, ~sailor, ~soldier, ~driver, "
+    "~customer, ~tourist, ~fisherman, ~hunter, ~sailor, ~soldier, ~driver, "
     "~lumberjack, ~carpenter",
     "man-superhero": "superman",
     "man-vampire": "dracula, vampire",
@@ -94,8 +94,9 @@ SYNONYMS = {
     "person-standing": "person, human, somebody, someone, ~neighbour, ~neighbor, ~visitor, "
     "~worker, "
     "~gardener, ~baker, ~builder, ~painter, ~photographer, ~musician, ~speaker, "
-    "~shopper, ~passenger, ~traveller, ~traveler, ~team, "
-    "~crowd, ~audience, ~family, ~couple, ~twins",
+    "~shopper, ~passenger, ~traveller, ~traveler, team, "
+    "~twins, grandparents, old couple, crowd, audience, family, couple, parents, friend, "
+    "family of three, family of four, family of five, family of six",
     "person-superhero": "superhero",
     "person-supervillain": "supervillain, villain",
     "person-surfing": "surfer",
@@ -122,7 +123,7 @@ SYNONYMS = {
     "woman-standing": "woman, lady, mother, mom, mum, businesswoman, ~wife, ~aunt, ~daughter, "
     "~bride, "
     "~secretary, ~librarian",
-    "robot-standing": "robot, android, droid",
+    "robot-standing": "~rover, ~mars rover, robot, android, droid",
     "alien": "extraterrestrial, martian",
     "alien-monster": "space invader",
     "pile-of-poo": "poop, poo",
@@ -207,7 +208,7 @@ SYNONYMS = {
     "jack-o-lantern": "pumpkin, halloween pumpkin, carved pumpkin",
     # places and buildings
     "building-construction": "construction site, crane",
-    "camping": "campsite, camp",
+    "camping": "camp",
     "castle": "palace, fairy tale castle",
     "circus-tent": "circus",
     "classical-building": "temple, greek temple, museum, ~courthouse, ~parliament, ~bank",
@@ -215,7 +216,8 @@ SYNONYMS = {
     "derelict-house": "abandoned house, haunted house",
     "desert-island": "island, tropical island",
     "ferris-wheel": "big wheel",
-    "house": "cottage, home, farmhouse, ~villa, ~mansion, ~bungalow, ~chalet, small house",
+    "house": "cottage, home, farmhouse, ~villa, ~mansion, ~bungalow, ~chalet, small house, "
+    "~roof, ~rooftop",
     "wood-cabin": "cabin, log cabin, wooden cabin, wooden house, lodge, ~hut in the woods",
     "windmill": "wind mill, old windmill, mill, dutch windmill",
     "wind-turbine": "wind turbines, ~wind power",
@@ -227,8 +229,9 @@ SYNONYMS = {
     "castle-ruins": "ruin, ruins, ruined castle",
     "greek-temple": "acropolis, parthenon, ~colosseum",
     "cave": "cavern, grotto",
+    "basket": "picnic basket",
     "waterfall": "water fall, waterfalls, cascade",
-    "galleon": "pirate ship, sailing galleon, old ship, ~ghost ship",
+    "galleon": "sailing galleon, old ship, ~ghost ship",
     "drakkar": "viking ship, longship",
     "battle-tank": "tank, army tank",
     "carriage": "covered wagon, stagecoach, ~horse carriage",
@@ -265,7 +268,9 @@ SYNONYMS = {
     "lamp-genie": "magic lamp, genie lamp, oil lamp",
     "caterpillar": "larva",
     "blanket": "duvet, quilt",
-    "cauldron": "witch cauldron, kettle pot",
+    "armchair": "~throne, easy chair, recliner",
+    "manual-wheelchair": "wheelchair",
+    "cauldron": "~pot, ~cooking pot, witch cauldron, kettle pot",
     "stone-statue": "statue, sculpture",
     "crate": "wooden box, wooden crate",
     "cardboard-box": "box, carton, cardboard, moving box",
@@ -304,7 +309,8 @@ SYNONYMS = {
     "police-car": "cop car",
     "racing-car": "race car, racecar, formula one car, sports car",
     "rocket": "rocket ship, spacecraft, space ship",
-    "sailboat": "sailing boat, yacht, boat, sailing ship, ~canoe boat, ~fishing boat",
+    "sailing-ship": "tall ship, frigate, clipper, pirate ship, sailing ship",
+    "sailboat": "sailing boat, yacht, boat, ~canoe boat, ~fishing boat",
     "ship": "steamer, steamship, ~shipwreck",
     "small-airplane": "propeller plane, biplane",
     "sport-utility-vehicle": "suv, jeep",
@@ -471,7 +477,7 @@ SYNONYMS = {
     "window": "windowsill",
     "guitar": "~ukulele, ~cello, ~bass",
     "trumpet": "~clarinet",
-    "drum": "drums, drum kit, drum set",
+    "drum": "~drum kit, ~drum set",
     "triangular-flag": "flag, red flag",
     "leaf-fluttering-in-wind": "leaves, green leaf, foliage",
     # things of the house

@@ -10,6 +10,8 @@ from limner.rendering.canvas import Canvas, Point, closed, mix, number
 
 # Where things stand on a hill or a mountain top, in parts of the height.
 TOP = 0.62
+# Where the sun of Mars is, in parts of the width.
+MARS_SUN = 0.8
 _GRASS = ("#86c55a", "#4c9a3c")
 
 
@@ -288,8 +290,8 @@ def _draw_mars(canvas: Canvas, _: Light, horizon: float) -> None:
     width, height, unit = canvas.width, canvas.height, canvas.unit
     canvas.rect(0, 0, width, horizon + 1, canvas.fade("#c9855c", "#e0a878", "#f0cda4"))
     halo = canvas.glow("#fff3df", "#fff3df", opacities=(0.9, 0))
-    canvas.ellipse(width * 0.8, horizon * 0.3, unit * 0.13, unit * 0.13, halo)
-    canvas.ellipse(width * 0.8, horizon * 0.3, unit * 0.03, unit * 0.03, "#fffaf0")
+    canvas.ellipse(width * MARS_SUN, horizon * 0.3, unit * 0.13, unit * 0.13, halo)
+    canvas.ellipse(width * MARS_SUN, horizon * 0.3, unit * 0.03, unit * 0.03, "#fffaf0")
     for x, wide, tall in ((0.2, 0.3, 0.13), (0.75, 0.4, 0.1), (0.5, 0.2, 0.07)):
         canvas.ellipse(width * x, horizon + 2, width * wide, unit * tall, "#b8694a")
     canvas.rect(0, horizon, width, height, canvas.fade("#c8643c", "#a8472a", "#8a3620"))

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from limner.illustrator import assets, figures, people
+from limner.illustrator import assets, figures, grammar, people
 from limner.illustrator.grammar import Depth, Position
 from limner.illustrator.parsed_prompt import Relation, Subject
 from limner.illustrator.people import Person
@@ -21,7 +21,9 @@ _PLAIN_PEOPLE = frozenset(
 )
 _KIN = frozenset({"baby", "woman-standing", "man-standing"})
 # With these, the thing after the word belongs to the thing before it; with others, vice versa.
-_BELONGS_TO_SUBJECT = frozenset({"holding", "wearing", "playing", "eating"})
+_BELONGS_TO_SUBJECT = frozenset({"holding", "wearing", "playing", "eating", "hung", "mounted"})
+# What a thing with another, or of another, is to it.
+_OF_OWNER = {"carrying": "on", "filling": "in", "shoulder with": "shoulder"}
 # With these, both things keep their own places, on these sides.
 _SIDES: Mapping[str, tuple[Position, Position]] = {
     "between": ("middle", ""),
@@ -57,10 +59,25 @@ class ThingList(msgspec.Struct):
         found = {
             "filling": is_after_of and last.asset in figures.CONTAINERS,
             "carrying": words == "with" and figures.carries(owner, info),
+            "shoulder with": figures.is_person(owner)
+            and info.name in figures.ON_SHOULDERS
+            and (words == "with" or is_after_and),
             "wearing": figures.is_worn(info) and (alive or (is_after_and and before == "wearing")),
-            "holding": alive and figures.can_be_held(info),
+            "holding": (alive or (is_after_and and before == "holding"))
+            and figures.can_be_held(info),
+            "hung": words == "with" and figures.is_hung(owner, info),
+            "mounted": words == "with" and figures.is_mounted(owner, info),
         }
         return next((kind for kind, fits in found.items() if fits), None)
+
+    def usual_count(self, relation: str | None, plural: int) -> int:
+        """How many things a plural means: one for each of several owners, many for a tree."""
+        if relation == "hung":
+            return grammar.FRUIT_OF_A_TREE
+        owner = self.items[self._subject(len(self.items) - 1)] if self.items else None
+        if owner is not None and relation in ("holding", "wearing") and owner.count > 1:
+            return owner.count
+        return plural
 
     def add(self, thing: Subject, relation: str | None) -> None:
         """Add a thing, and tie the thing before it to it, or it to the thing before it."""
@@ -76,18 +93,14 @@ class ThingList(msgspec.Struct):
             self.items[place] = replace(thing, position=after)
             self.joined.append(place)
             return
-        if relation in ("carrying", "filling"):
-            kind = "on" if relation == "carrying" else "in"
-            self.items[place] = replace(thing, relation=Relation(kind, subject))
-            if self.items[subject].asset == "desert-island" and thing.asset == "palm-tree":
-                # The picture of a desert island has a palm already.
-                self.items[subject] = replace(self.items[subject], asset="sand-island")
+        if relation in _OF_OWNER:
+            self._give(place, place - 1 if relation == "filling" else subject, relation)
             return
-        if relation == "busy with":
-            relation = "holding" if self._can_hold(subject, thing) else None
+        relation = self._use(place, subject, relation)
         if relation is None:
             self.joined.append(place)
             return
+        thing = self.items[place]
         if relation in _BELONGS_TO_SUBJECT:
             self.items[place] = replace(thing, relation=Relation(relation, subject))
             return
@@ -97,17 +110,42 @@ class ThingList(msgspec.Struct):
                 self.items[one] = replace(self.items[one], relation=Relation(relation, place))
         self.joined = [place]
 
+    def _give(self, place: int, owner: int, relation: str) -> None:
+        """Tie a thing to the thing that has it: apples of a basket, a table with a vase."""
+        thing = self.items[place]
+        self.items[place] = replace(thing, relation=Relation(_OF_OWNER[relation], owner))
+        if self.items[owner].asset == "desert-island" and thing.asset == "palm-tree":
+            # The picture of a desert island has a palm already.
+            self.items[owner] = replace(self.items[owner], asset="sand-island")
+
+    def _use(self, place: int, subject: int, relation: str) -> str | None:
+        """The relation that is drawn; a thing in use may need another picture."""
+        thing, owner = self.items[place], self.items[subject]
+        if relation == "busy with":
+            return "holding" if self._can_hold(subject, thing) else None
+        asset = figures.IN_USE.get((relation, thing.asset), thing.asset)
+        self.items[place] = replace(thing, asset=asset)
+        if relation == "wearing" and asset in figures.HATS and owner.person is not None:
+            self.dress(subject, {"hat": None})
+        if relation == "in" and asset in figures.SEATS:
+            return "on"
+        if relation == "riding" and asset in figures.DRIVEN:
+            return "in"
+        return "in" if relation == "on" and asset in figures.NESTS else relation
+
     def equip(self, words: str) -> None:
         """Give the last person what belongs to the role: a player has a racket."""
-        tool = people.EQUIPMENT.get(singular(words))
-        if tool and not self.is_full and self.items[-1].count == 1:
-            held = Relation("holding", len(self.items) - 1)
-            self.items.append(Subject(asset=tool, words=tool, relation=held))
+        owner = len(self.items) - 1
+        tools = people.EQUIPMENT.get(singular(words), ())
+        if len(tools) != self.items[owner].count or len(tools) + owner >= MAX_THINGS:
+            return
+        held = Relation("holding", owner)
+        self.items += [Subject(asset=tool, words=tool, relation=held) for tool in tools]
 
     def is_near(self, relation: str, asset: str) -> bool:
         """Whether the picture only comes near to a relation with a thing."""
         loose = relation in ("facing", "busy with")
-        return loose or (relation == "in" and asset not in figures.CONTAINERS)
+        return loose or (relation == "in" and asset not in figures.CONTAINERS | figures.SEATS)
 
     def merge(self, thing: Subject, relation: str | None, *, words: str) -> bool:
         """Whether a thing is one with the last: a surfer girl, a goldfish in its bowl."""
@@ -130,6 +168,29 @@ class ThingList(msgspec.Struct):
             return False
         if relation not in LOOSE_RELATIONS | {"busy with"}:
             self.items[last] = replace(self.items[last], relation=Relation(relation, 0))
+        return True
+
+    def move_to(self, kind: str) -> bool:
+        """Move a thing to a part of the body of the thing it is on: the shoulder of a pirate."""
+        last = len(self.items) - 1
+        for place, thing in enumerate(self.items):
+            relation = thing.relation
+            if relation is not None and relation.kind == "on" and relation.to == last:
+                self.items[place] = replace(thing, relation=Relation(kind, last))
+                return True
+        return False
+
+    def put_on_body(self, kind: str) -> bool:
+        """Put what the first thing has, or the last thing, on a part of its body: "on her head"."""
+        owned = [
+            place
+            for place, thing in enumerate(self.items[1:], 1)
+            if thing.relation is None or thing.relation == Relation("holding", 0)
+        ]
+        if not owned:
+            return False
+        place = owned[-1]
+        self.items[place] = replace(self.items[place], relation=Relation(kind, 0))
         return True
 
     def set_on_fire(self) -> None:
@@ -190,7 +251,7 @@ class ThingList(msgspec.Struct):
 
     def _can_hold(self, owner: int, thing: Subject) -> bool:
         info = assets.info(thing.asset)
-        small = figures.can_be_held(info) or figures.is_tabletop(info)
+        small = figures.can_be_held(info) or figures.is_tabletop(info) or figures.is_ball(info)
         return small and thing.count <= 3 and figures.is_alive(assets.info(self.items[owner].asset))
 
     def _movable(self) -> list[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
@@ -98,6 +98,10 @@ class Money:
             freed=self._freed,
         )
 
+    def change_caps(self, caps: Caps) -> None:
+        """Check later calls against other caps."""
+        self._caps = caps
+
     @property
     def has_session_cap(self) -> bool:
         """Whether a cap holds for every session."""
@@ -180,7 +184,7 @@ class Money:
             return reserved, None
 
         await self._conclude_dead_if_due()
-        return await self._store.write(work)
+        return await self._store.write(work, shared=True)
 
     def write_sent(self, tx: Transaction, reservation: Reservation) -> None:
         """Count a request as sent, in a transaction of the caller, who journals it there."""
@@ -212,7 +216,7 @@ class Money:
                 self._freed.discard(freed)
 
     async def _write_reservation(self, work: Callable[[Transaction], Reservation]) -> Reservation:
-        writing = asyncio.ensure_future(self._store.write(work))
+        writing = asyncio.ensure_future(self._store.write(work, shared=True))
         try:
             return await asyncio.shield(writing)
         except asyncio.CancelledError:
@@ -242,7 +246,7 @@ class Money:
             )
 
         await self._conclude_dead_if_due()
-        await self._store.write(work)
+        await self._store.write(work, shared=True)
 
     async def mark_sent(
         self, reservation: Reservation, *, request_json: str | None, job_id: str | None = None
@@ -269,7 +273,7 @@ class Money:
             )
             return job_id
 
-        return await self._store.write(work)
+        return await self._store.write(work, shared=True)
 
     async def note_job(self, job_id: str, *, remote_id: str, remote_url: str) -> None:
         """Journal how the provider finds the job again.
@@ -279,6 +283,7 @@ class Money:
         """
 
         def work(tx: Transaction) -> None:
+            tx.lock(f"remote {remote_id}")
             noted = tx.run(
                 "job_note",
                 id=job_id,
@@ -291,11 +296,11 @@ class Money:
             if noted != 1:
                 raise StorageError(f"There is no job {job_id!r}.")
 
-        await self._store.write(work)
+        await self._store.write(work, shared=True)
 
     async def note_delivery(self, job_id: str, delivery: Delivery) -> None:
         """Note that all bytes of a job are on disk."""
-        await self._store.write(lambda tx: self.write_delivery(tx, job_id, delivery))
+        await self._store.write(lambda tx: self.write_delivery(tx, job_id, delivery), shared=True)
 
     def write_delivery(self, tx: Transaction, job_id: str, delivery: Delivery) -> None:
         """As `note_delivery`, in a transaction of the caller."""
@@ -497,6 +502,7 @@ class Money:
         least_nano: int | None = None,
         terms: PaymentTerms | None = None,
     ) -> Reservation:
+        tx.lock(*self._lock_names(call["session_id"], caps, terms))
         if terms is not None and tx.one("ledger_of_key", key=terms.key) is not None:
             raise UserError("This was paid for before; nothing was sent.", code=ALREADY_PAID)
         now = self._clock().astimezone(UTC)
@@ -536,6 +542,19 @@ class Money:
             terms.admit(tx, reservation)
         return reservation
 
+    def _lock_names(self, session_id: str, caps: Caps, terms: PaymentTerms | None) -> Iterator[str]:
+        """What a reservation checks: the sums that have a cap, and the key of the payment."""
+        if caps.session_nano is not None:
+            yield f"session {session_id}"
+        if caps.program_nano is not None:
+            yield f"program {self._program}"
+        if caps.scope_nano is not None:
+            yield f"scope {self._scope}"
+        if caps.day_nano is not None:
+            yield "day"
+        if terms is not None:
+            yield f"key {terms.key}"
+
     def _totals(self, tx: Transaction, session_id: str, day: str) -> CapTotals:
         names = {"session_id": session_id, "day": day}
         rows = tx.all("spending_used", program=self._program, scope=self._scope, **names)
@@ -555,7 +574,7 @@ class Money:
                 also(tx)
             _move(tx, reservation.ledger_id, to=to, now_ms=self._now_ms(), **facts)
 
-        await self._store.write(work)
+        await self._store.write(work, shared=True)
         self._wake_waiting()
 
     def _wake_waiting(self) -> None:

@@ -185,7 +185,7 @@ class PaidCall:
         self._picture: str | None = None
         self._also: Callable[[Transaction], None] | None = None
         self._write_delivery: Callable[[Transaction], None] | None = None
-        self._stored_at: Path | None = None
+        self._stored_at: str | None = None
         self._path: Path | None = None
         self._concluded = False
         self._unrecorded: str | None = None
@@ -254,14 +254,14 @@ class PaidCall:
         self,
         picture: str | None,
         *,
-        stored_at: Path | None = None,
+        stored_at: str | None = None,
         also: Callable[[Transaction], None] | None = None,
     ) -> None:
         """What was bought is stored, a picture or an answer in words: the price is final.
 
         Args:
             picture: the handle of the picture.
-            stored_at: the file of its blob.
+            stored_at: where its blob is.
             also: runs in the transaction of the settlement.
 
         Raises:
@@ -467,7 +467,7 @@ class PaidCall:
             service = self._reservation.provider
             error.hint = f"Look at your account at {service} before you ask again."
         if self._stored_at is not None and self._path is None:
-            error.extras.setdefault("kept_at", str(self._stored_at))
+            error.extras.setdefault("kept_at", self._stored_at)
         if self._path is not None:
             error.extras.setdefault("path", str(self._path))
         if self._unrecorded is not None:

@@ -20,7 +20,7 @@ from limner.errors import LimnerError
 from limner.pictures.gc import FreedSpace
 from limner.pictures.take import content_handle
 from limner.pictures.thumbnails import Thumbnails
-from limner.storage.blobs import Blobs
+from limner.storage.blobs import BlobStore
 from limner.storage.store import Row, Store, Transaction
 
 
@@ -32,7 +32,7 @@ class PictureDeleter(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     store: Store
-    blobs: Blobs
+    blobs: BlobStore
     thumbnails: Thumbnails
     generated: Path
     clock: Callable[[], datetime]

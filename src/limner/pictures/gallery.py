@@ -92,6 +92,12 @@ class Gallery(msgspec.Struct, frozen=True, kw_only=True):
 
         return await self.store.read(read)
 
+    async def mark(self) -> tuple[int, int]:
+        """What changes when pictures come or go: how many there are, and the newest id."""
+        span = await self.store.read(lambda tx: tx.one("gallery_span"))
+        assert span is not None, "the query has no condition"
+        return span["total"], span["newest"]
+
     async def find(self, handles: Iterable[str]) -> tuple[GalleryPicture, ...]:
         """These pictures in this order; those that are not in the gallery are left out."""
         wanted = [*dict.fromkeys(handles)]

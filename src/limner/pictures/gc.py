@@ -23,7 +23,7 @@ from typing import NamedTuple
 import msgspec
 
 from limner.errors import StorageError
-from limner.storage.blobs import Blobs
+from limner.storage.blobs import BlobStore
 from limner.storage.incoming_files import Incoming
 from limner.storage.store import Row, Store, Transaction
 
@@ -78,7 +78,7 @@ class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
     """Removes the pictures that nothing refers to."""
 
     store: Store
-    blobs: Blobs
+    blobs: BlobStore
     incoming: Incoming
     clock: Callable[[], datetime]
 
@@ -105,7 +105,7 @@ class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
             StorageError: the tables or the disk cannot be read or written; or most of the files
                 are unknown to the database (``TOO_MANY_STRAYS``), and nothing was removed.
         """
-        age_s = max(grace_s, SETTLING_S)
+        age_s = max(grace_s, SETTLING_S, self.blobs.min_age_s)
         since_s, row_since_s = time.time() - age_s, self.clock().timestamp() - age_s
         tables = await self.store.read(lambda tx: _read_tables(tx, repaired=not strays))
         plan = await asyncio.to_thread(
@@ -144,22 +144,18 @@ class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
             families.add(row["picture"], parent=row["parent"])
         owned = (handle for handle, row in rows.items() if _may_be_owed(row, tables.owed))
         live = families.kept_with([*tables.named, *owned])
-        young = {
-            handle
-            for handle, row in rows.items()
-            if handle not in live
-            and (
-                row["created_ms"] >= row_since_s * 1000
-                or (self.blobs.stored_at_s(handle) or 0) >= since_s
-            )
-        }
+        unused = rows.keys() - live
+        young = {one for one in unused if rows[one]["created_ms"] >= row_since_s * 1000}
+        facts = self.blobs.facts(unused - young)
+        young.update(one for one, blob in facts.items() if blob.stored_at_s >= since_s)
         garbage = rows.keys() - live - families.kept_with(young)
         if among is not None:
             considered = families.forms_of(among)
             garbage, young = garbage & considered, young & considered
         unknown = [] if among is not None else self._unknown({*rows, *tables.named}, insist=strays)
         owed_s = min([since_s, *(moment - SETTLING_S for moment in tables.owed.values())])
-        ages = {handle: self.blobs.stored_at_s(handle) or since_s for handle in unknown}
+        ages = dict.fromkeys(unknown, since_s)  # one that is gone is as good as young
+        ages |= {one: blob.stored_at_s for one, blob in self.blobs.facts(unknown).items()}
         return _Plan(
             known=rows.keys(),
             groups=[
@@ -188,13 +184,13 @@ class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
                 "pictures back. `limner gc --strays` deletes the files.",
                 extras={
                     "stray_count": len(unknown),
-                    "strays": [str(self.blobs.path(one)) for one in unknown[:LISTED_STRAYS]],
+                    "strays": [self.blobs.location(one) for one in unknown[:LISTED_STRAYS]],
                 },
             )
         return unknown
 
     def _sizes(self, handles: Iterable[str]) -> list[int]:
-        return [self.blobs.path(handle).stat().st_size for handle in handles]
+        return [blob.size_bytes for blob in self.blobs.facts(handles).values()]
 
     async def _remove(
         self, plan: _Plan, since_s: float, progress: Callable[[int, int], None]
@@ -324,7 +320,7 @@ def _owed_since_s(tx: Transaction, since_s: float) -> float:
 
 
 def _drop_unused(
-    blobs: Blobs, groups: Sequence[Mapping[str, int]], *, known: Collection[str], since_s: float
+    blobs: BlobStore, groups: Sequence[Mapping[str, int]], *, known: Collection[str], since_s: float
 ) -> Callable[[Transaction], tuple[list[str], float]]:
     """A transaction that deletes the rows of those groups that are still unused.
 
@@ -339,14 +335,11 @@ def _drop_unused(
         used = {row["handle"] for row in tx.all("garbage_used", handles=handles)}
         made = tx.all("garbage_made_from", handles=handles)
         used.update(row["parent"] for row in made if row["picture"] not in known)
-        dropped = [
-            handle
-            for group in groups
-            # A process that stores a picture touches its file first and writes its row after.
-            if used.isdisjoint(group)
-            and all((blobs.stored_at_s(one) or 0) < before_s for one in group)
-            for handle in group
-        ]
+        unused = [group for group in groups if used.isdisjoint(group)]
+        # A process that stores a picture touches its file first and writes its row after.
+        facts = blobs.facts(handle for group in unused for handle in group)
+        young = {one for one, blob in facts.items() if blob.stored_at_s >= before_s}
+        dropped = [handle for group in unused if young.isdisjoint(group) for handle in group]
         for query in ("garbage_drop_fits", "garbage_part", "garbage_drop_pictures"):
             tx.run(query, handles=json.dumps(dropped))
         return dropped, before_s

@@ -19,7 +19,7 @@ import msgspec
 from limner.errors import ImageError, StorageError
 from limner.imaging.pool import Imaging
 from limner.pictures.labels import Label, read_label
-from limner.storage.blobs import Blobs, digest_of
+from limner.storage.blobs import BlobStore, digest_of
 from limner.storage.home import Home
 from limner.storage.os_errors import disk_errors
 from limner.storage.repair import DatabaseRepair, repair_database
@@ -75,7 +75,7 @@ class HomeRepairer(msgspec.Struct, frozen=True, kw_only=True):
 
     home: Home
     store: Store
-    blobs: Blobs
+    blobs: BlobStore
     imaging: Imaging
 
     async def scrub(
@@ -145,15 +145,7 @@ class HomeRepairer(msgspec.Struct, frozen=True, kw_only=True):
         return states
 
     def _hash_some(self, handles: list[str]) -> dict[str, bool | None]:
-        return {handle: self._is_whole(handle) for handle in handles}
-
-    def _is_whole(self, handle: str) -> bool | None:
-        try:
-            return digest_of(self.blobs.path(handle)) == handle
-        except FileNotFoundError:
-            return None
-        except OSError:  # as a bad sector answers
-            return False
+        return {handle: self.blobs.is_whole(handle) for handle in handles}
 
     def _generated(self) -> dict[str, tuple[Path, Label | None]]:
         """The files of the generated folder by the handle of their picture."""
@@ -213,14 +205,15 @@ class HomeRepairer(msgspec.Struct, frozen=True, kw_only=True):
             lineage |= {"provider": provider, "model": model, "prompt": label.prompt}
             with suppress(msgspec.DecodeError, RecursionError):
                 lineage["scene"] = msgspec.json.decode(label.scene)
-        status = self.blobs.path(handle).stat()
+        facts_of_blob = await asyncio.to_thread(self.blobs.facts, [handle])
+        size_bytes, stored_at_s = facts_of_blob[handle]
         return {
             "handle": handle,
             "mime": facts.mime,
             "width": facts.width,
             "height": facts.height,
-            "size_bytes": status.st_size,
+            "size_bytes": size_bytes,
             "parent": None,
             "lineage": msgspec.json.encode(lineage).decode(),
-            "created_ms": int(status.st_mtime * 1000),
+            "created_ms": int(stored_at_s * 1000),
         }

@@ -32,7 +32,7 @@ from limner.pictures.lineage import (
     picture_from_row,
     read_lineage,
 )
-from limner.storage.blobs import Blobs, BlobWriter
+from limner.storage.blobs import BlobStore, BlobWriter
 from limner.storage.files import open_plain
 from limner.storage.incoming_files import IncomingFile
 from limner.storage.os_errors import disk_errors
@@ -53,7 +53,7 @@ class Pictures:
     """Every stored picture, by handle."""
 
     def __init__(
-        self, *, blobs: Blobs, store: Store, imaging: Imaging, clock: Callable[[], datetime]
+        self, *, blobs: BlobStore, store: Store, imaging: Imaging, clock: Callable[[], datetime]
     ) -> None:
         self._blobs, self._store, self._imaging, self._clock = blobs, store, imaging, clock
         self._fits: dict[tuple[str, str], tuple[str, Fitted]] = {}
@@ -91,10 +91,10 @@ class Pictures:
         picture = await self.verify(writer)
         try:
             await self._store.write(
-                lambda tx: self.record(tx, picture, lineage=lineage, parent=parent)
+                lambda tx: self.record(tx, picture, lineage=lineage, parent=parent), shared=True
             )
         except StorageError as error:
-            error.extras["kept_at"] = str(self.path(picture))
+            error.extras["kept_at"] = self.location(picture)
             raise
         return picture
 
@@ -281,12 +281,16 @@ class Pictures:
             created_ms=self._now_ms(),
         )
 
-    def path(self, picture: Picture) -> Path:
-        """The file of the picture's bytes, to name to the user; it need not exist."""
-        return self._blobs.path(picture.handle)
+    def location(self, picture: Picture) -> str:
+        """Where the picture's bytes are stored, to name to the user."""
+        return self._blobs.location(picture.handle)
+
+    def local_path(self, picture: Picture) -> Path:
+        """A file of this machine with the picture's bytes; raises as `original`. It blocks."""
+        return self._blobs.local_path(picture.handle)
 
     def checked_path(self, picture: Picture) -> Path:
-        """The file of the picture's bytes, to copy from; raises as `original`. It blocks."""
+        """As `local_path`, to copy from: the bytes have been checked. It blocks."""
         return self._blobs.checked_path(picture.handle)
 
     async def _recognize(self, path: Path) -> Picture | None:
@@ -343,7 +347,7 @@ class Pictures:
                 created_ms=self._now_ms(),
             )
 
-        await self._store.write(record)
+        await self._store.write(record, shared=True)
 
     def _now_ms(self) -> int:
         return int(self._clock().timestamp() * 1000)

@@ -7,9 +7,7 @@ deleted if the folder grows too large.
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
-import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,7 +15,8 @@ from limner.content import Picture
 from limner.errors import ImageError
 from limner.imaging.fit import FitRequest
 from limner.imaging.pool import Imaging
-from limner.storage.blobs import Blobs
+from limner.storage.blobs import BlobStore
+from limner.storage.bounded_folder import BoundedFolder
 
 MIME = "image/webp"
 EDGE = 384
@@ -25,20 +24,16 @@ MAX_BYTES = 256 * 1024 * 1024
 _REQUEST = FitRequest(
     mode="fast", max_width=EDGE, max_height=EDGE, max_bytes=64 * 1024, formats=(MIME,)
 )
-# A refused deletion must not make the folder grow: this much is freed at a time.
-_KEPT_PART = 0.8
 
 
 class Thumbnails:
     """The small pictures of one home. Making this value does not touch the disk."""
 
     def __init__(
-        self, folder: Path, *, blobs: Blobs, imaging: Imaging, max_bytes: int = MAX_BYTES
+        self, folder: Path, *, blobs: BlobStore, imaging: Imaging, max_bytes: int = MAX_BYTES
     ) -> None:
         self._folder, self._blobs, self._imaging = folder, blobs, imaging
-        self._max_bytes = max_bytes
-        self._lock = threading.Lock()
-        self._held_bytes: int | None = None
+        self._bound = BoundedFolder(folder, max_bytes=max_bytes)
 
     async def get(self, picture: Picture) -> bytes:
         """The bytes of the small picture, as WebP.
@@ -71,32 +66,4 @@ class Thumbnails:
         part = file.with_name(f".{secrets.token_hex(8)}")
         part.write_bytes(data)
         part.replace(file)
-        with self._lock:
-            if self._held_bytes is None:
-                self._held_bytes = sum(size for size, _, _ in self._files())
-            else:
-                self._held_bytes += len(data)
-            if self._held_bytes > self._max_bytes:
-                self._held_bytes = self._drop_oldest()
-
-    def _drop_oldest(self) -> int:
-        """Delete the oldest thumbnails; returns how many bytes are left."""
-        files = sorted(self._files(), key=lambda one: one[1])
-        held = sum(size for size, _, _ in files)
-        for size, _, file in files:
-            if held <= self._max_bytes * _KEPT_PART:
-                break
-            with suppress(OSError):
-                file.unlink()
-                held -= size
-        return held
-
-    def _files(self) -> list[tuple[int, float, Path]]:
-        found: list[tuple[int, float, Path]] = []
-        for folder, _, names in os.walk(self._folder):
-            for name in names:
-                file = Path(folder, name)
-                with suppress(OSError):
-                    about = file.stat()
-                    found.append((about.st_size, about.st_mtime, file))
-        return found
+        self._bound.count(len(data))

@@ -197,7 +197,7 @@ def _explain(error: msgspec.ValidationError) -> InputInvalid:
     if "Invalid value '" in text and ".type`" in text:
         wrong = text.split("'")[1]
         near = get_close_matches(wrong, TYPES, n=2)
-        listed = f"The types are {', '.join(TYPES)}."
+        listed = f"The types are {', '.join(TYPES)}. Vega-Lite draws any other chart."
         hint = f"Did you mean {near[0]}? {listed}" if near else listed
     elif "missing required field `type`" in text:
         hint = f"Give each element a type: {', '.join(TYPES)}."

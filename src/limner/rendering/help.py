@@ -37,8 +37,8 @@ height. Places: beach, sea, harbour, lake, river, waterfall, cliff, hill, hills,
 mountains, mountain top, cave, forest, bamboo forest, jungle, swamp, meadow, path, garden, park, \
 farm, wheat field, village, market, graveyard, savanna, city, street, desert, snow, ice, mars, \
 space, moon, sky, clouds, underwater, room, bedroom, living room, bathroom, kitchen, library, \
-office, classroom, cafe, stage. Hours: day, dawn, sunset, dusk, night. Weather: rain, storm, \
-snowfall, fog, clouds, aurora, spring, summer, autumn."""
+office, classroom, cafe, stage, crowd. Hours: day, dawn, sunset, dusk, night. Weather: rain, \
+storm, wind, snowfall, fog, clouds, aurora, spring, summer, autumn."""
 
 
 def help_text(topic: str) -> str:

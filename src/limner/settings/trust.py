@@ -2,7 +2,7 @@
 
 `limner trust` writes one record for a folder into limner's home: the digest of its ``limner.toml``
 and of the other files that limner reads from it. Changed bytes are not trusted. Only the command
-writes records: no tool, client or library call can.
+writes records: no tool, client or library call can. The user may remove one on the page too.
 """
 
 from __future__ import annotations
@@ -75,6 +75,14 @@ class TrustedFolders:
             for name, data in now.items()
             if record.files.get(name) != (None if data is None else digest(data))
         ]
+
+    def remove(self, folder: Path) -> None:
+        """Trust a folder no longer.
+
+        Raises:
+            OSError: the record cannot be removed.
+        """
+        self.path(folder).unlink(missing_ok=True)
 
     def all(self) -> list[TrustRecord]:
         """Every record, by folder."""

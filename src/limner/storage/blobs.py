@@ -1,4 +1,4 @@
-"""Bytes -> a handle (their sha256) and one copy on disk; a handle -> the bytes."""
+"""Bytes -> a handle (their sha256) and one copy in a store of blobs; a handle -> the bytes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import hashlib
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Protocol, Self
 
 from limner.errors import ImageTooLarge, InputInvalid, StorageError
 from limner.storage.os_errors import disk_errors, storage_error
@@ -47,6 +47,107 @@ def parse_handle(text: str) -> str:
     return text
 
 
+Upload = Callable[[str, Callable[[], bytes]], None]
+"""Stores bytes elsewhere as well; gets their handle and the function that reads them."""
+
+
+class BlobFacts(NamedTuple):
+    """What a store knows about the bytes of a handle.
+
+    ``stored_at_s`` is the unix time of their last storing. A process that stores them counts on
+    them until its row is written, so the garbage collector leaves young ones alone.
+    """
+
+    size_bytes: int
+    stored_at_s: float
+
+
+class BlobStore(Protocol):
+    """A place for the bytes of pictures, each under its sha256.
+
+    `Blobs` is a folder, `ObjectBlobs` a bucket. Making one touches neither disk nor network. All
+    methods block; an event loop calls them in a thread. All of them raise InputInvalid for a text
+    that is no handle, and StorageError if the place cannot be read or written.
+    """
+
+    min_age_s: float
+    """How old bytes must be before the garbage collector may delete them."""
+
+    @property
+    def place(self) -> str:
+        """The folder or the bucket, to name to the user."""
+        ...
+
+    def check(self) -> None:
+        """Raise StorageError if the place cannot be read or written now."""
+        ...
+
+    def writer(self, *, max_bytes: int) -> BlobWriter:
+        """A writer for the bytes of one picture as they arrive."""
+        ...
+
+    def add(self, data: bytes) -> str:
+        """Store ``data`` and return its handle."""
+        ...
+
+    def adopt(self, file: Path, handle: str, parts: Callable[[], Iterator[bytes]]) -> None:
+        """Store the bytes of a file under their handle as well; ``parts`` reads them."""
+        ...
+
+    def has(self, handle: str) -> bool:
+        """Whether the bytes of a handle are stored."""
+        ...
+
+    def read(self, handle: str) -> bytes:
+        """The bytes of a handle.
+
+        Raises:
+            StorageError: they are not stored (``PICTURE_MISSING``), do not match the handle
+                (``PICTURE_DAMAGED``), or cannot be read.
+        """
+        ...
+
+    def local_path(self, handle: str) -> Path:
+        """A file of this machine with the bytes, to name to the user.
+
+        In a folder it is the blob itself, which need not exist; otherwise a copy, brought here if
+        it is not here. It must not be changed.
+        """
+        ...
+
+    def checked_path(self, handle: str) -> Path:
+        """As `local_path`, to copy from: the bytes are there and match the handle; see `read`."""
+        ...
+
+    def is_whole(self, handle: str) -> bool | None:
+        """Whether the stored bytes match their handle; None if there are none."""
+        ...
+
+    def facts(self, handles: Iterable[str]) -> dict[str, BlobFacts]:
+        """What is known about those of the handles that are stored."""
+        ...
+
+    def location(self, handle: str) -> str:
+        """Where the bytes of a handle are, to name to the user."""
+        ...
+
+    def remove_unless_stored_since(self, handle: str, *, since_s: float) -> int:
+        """Delete the bytes of a handle, unless they were stored again since a time.
+
+        Returns:
+            How many bytes were deleted.
+        """
+        ...
+
+    def remove_leftovers(self, *, before_s: float) -> list[int]:
+        """Delete what no handle needs and is older than a time; returns the size of each."""
+        ...
+
+    def handles(self) -> Iterator[str]:
+        """The handles of all stored bytes, in no order."""
+        ...
+
+
 class Blobs:
     """A folder with one file for each content, named by its sha256; only the owner can read it.
 
@@ -54,17 +155,29 @@ class Blobs:
     thread.
     """
 
+    min_age_s: float = 0
+
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def writer(self, *, max_bytes: int) -> BlobWriter:
+    @property
+    def place(self) -> str:
+        """The folder."""
+        return str(self._folder)
+
+    def check(self) -> None:
+        """Raise StorageError if the folder exists and cannot be written."""
+        if self._folder.exists():
+            self.writer(max_bytes=0).discard()
+
+    def writer(self, *, max_bytes: int, upload: Upload | None = None) -> BlobWriter:
         """A writer for the bytes of one picture as they arrive.
 
         Raises:
             StorageError: the folder cannot be made or written.
         """
         with disk_errors(doing="write", path=self._folder):
-            return BlobWriter(self._folder, max_bytes=max_bytes)
+            return BlobWriter(self._folder, max_bytes=max_bytes, upload=upload)
 
     def add(self, data: bytes) -> str:
         """Store ``data`` and return its handle.
@@ -85,7 +198,7 @@ class Blobs:
         Raises:
             StorageError: they cannot be stored.
         """
-        path = self.path(handle)
+        path = self.local_path(handle)
         with disk_errors(doing="write", path=path):
             make_folder(path.parent)
             try:
@@ -98,7 +211,7 @@ class Blobs:
                     copy.sync()
                     copy.publish_over(_relative(handle))
 
-    def path(self, handle: str) -> Path:
+    def local_path(self, handle: str) -> Path:
         """The path of a handle's bytes, which need not exist.
 
         Raises:
@@ -106,9 +219,13 @@ class Blobs:
         """
         return self._folder / _relative(parse_handle(handle))
 
+    def location(self, handle: str) -> str:
+        """The path of a handle's bytes, to name to the user."""
+        return str(self.local_path(handle))
+
     def has(self, handle: str) -> bool:
         """Whether the bytes of a handle are stored."""
-        return self.path(handle).is_file()
+        return self.local_path(handle).is_file()
 
     def read(self, handle: str) -> bytes:
         """The bytes of a handle.
@@ -117,15 +234,15 @@ class Blobs:
             StorageError: they are not stored (``PICTURE_MISSING``), do not match the handle
                 (``PICTURE_DAMAGED``), or cannot be read.
         """
-        path = self.path(handle)
+        path = self.local_path(handle)
         try:
             data = path.read_bytes()
         except FileNotFoundError:
-            raise _missing(handle) from None
+            raise missing_blob(handle) from None
         except OSError as error:
             raise storage_error(error, doing="read", path=path) from error
         if hashlib.sha256(data).hexdigest() != handle:
-            raise _damaged(handle)
+            raise damaged_blob(handle)
         return data
 
     def checked_path(self, handle: str) -> Path:
@@ -134,39 +251,38 @@ class Blobs:
         Raises:
             StorageError: as `read`.
         """
-        path = self.path(handle)
+        path = self.local_path(handle)
         with disk_errors(doing="read", path=path):
             try:
                 intact = digest_of(path) == handle
             except FileNotFoundError:
-                raise _missing(handle) from None
+                raise missing_blob(handle) from None
         if not intact:
-            raise _damaged(handle)
+            raise damaged_blob(handle)
         return path
 
-    def remove(self, handle: str) -> bool:
-        """Delete the bytes of a handle; False if they were not stored."""
-        path = self.path(handle)
+    def is_whole(self, handle: str) -> bool | None:
+        """Whether the stored bytes match their handle; None if there are none."""
         try:
-            path.unlink()
+            return digest_of(self.local_path(handle)) == handle
         except FileNotFoundError:
+            return None
+        except OSError:  # as a bad sector answers
             return False
-        except OSError as error:
-            raise storage_error(error, doing="delete", path=path) from error
-        return True
 
-    def stored_at_s(self, handle: str) -> float | None:
-        """When the bytes of a handle were last stored, in unix time; None if they are not stored.
+    def facts(self, handles: Iterable[str]) -> dict[str, BlobFacts]:
+        """What is known about those of the handles that are stored.
 
         Raises:
             StorageError: the folder cannot be read.
         """
-        path = self.path(handle)
-        with disk_errors(doing="read", path=path):
-            try:
-                return path.stat().st_mtime
-            except FileNotFoundError:
-                return None
+        found: dict[str, BlobFacts] = {}
+        for handle in handles:
+            path = self.local_path(handle)
+            with disk_errors(doing="read", path=path), suppress(FileNotFoundError):
+                status = path.stat()
+                found[handle] = BlobFacts(status.st_size, status.st_mtime)
+        return found
 
     def remove_unless_stored_since(self, handle: str, *, since_s: float) -> int:
         """Delete the bytes of a handle, unless they were stored again since a time.
@@ -181,7 +297,7 @@ class Blobs:
         Raises:
             StorageError: they cannot be deleted.
         """
-        path, aside = self.path(handle), self._folder / temporary_name()
+        path, aside = self.local_path(handle), self._folder / temporary_name()
         with disk_errors(doing="delete", path=path):
             try:
                 if path.stat().st_mtime >= since_s:
@@ -226,8 +342,8 @@ class BlobWriter:
     name, so a killed process leaves nothing behind if the system supports it (see ``temp_file``).
     """
 
-    def __init__(self, folder: Path, *, max_bytes: int) -> None:
-        self._path = folder
+    def __init__(self, folder: Path, *, max_bytes: int, upload: Upload | None = None) -> None:
+        self._path, self._upload = folder, upload
         self._max_bytes = max_bytes
         self._hash = hashlib.sha256()
         self.size_bytes = 0
@@ -273,13 +389,9 @@ class BlobWriter:
         Raises:
             StorageError: they cannot be read.
         """
-        with self._lock, disk_errors(doing="read", path=self._path):
+        with self._lock:
             self._check_open()
-            os.lseek(self._temp_file.fd, 0, os.SEEK_SET)
-            parts: list[bytes] = []
-            while part := os.read(self._temp_file.fd, _READ_BYTES):
-                parts.append(part)
-            return b"".join(parts)
+            return self._read_all()
 
     def commit(self) -> str:
         """Store the bytes and return their handle; equal bytes are stored once.
@@ -290,6 +402,8 @@ class BlobWriter:
         with self._lock, disk_errors(doing="write", path=self._path):
             self._check_open()
             handle = self._hash.hexdigest()
+            if self._upload is not None:
+                self._upload(handle, self._read_all)
             if not self._is_stored(handle):
                 self._store(handle)
         self.discard()
@@ -299,6 +413,14 @@ class BlobWriter:
         """Discard the bytes, unless they were committed; safe to call twice."""
         with self._lock:
             self._temp_file.close()
+
+    def _read_all(self) -> bytes:
+        with disk_errors(doing="read", path=self._path):
+            os.lseek(self._temp_file.fd, 0, os.SEEK_SET)
+            parts: list[bytes] = []
+            while part := os.read(self._temp_file.fd, _READ_BYTES):
+                parts.append(part)
+            return b"".join(parts)
 
     def _check_open(self) -> None:
         if self._temp_file.closed:
@@ -349,7 +471,8 @@ def _digest(file: FileIO) -> str:
     return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _missing(handle: str) -> StorageError:
+def missing_blob(handle: str) -> StorageError:
+    """The error for bytes that are not stored."""
     return StorageError(
         f"The picture {handle} is not in this home.",
         code="PICTURE_MISSING",
@@ -357,7 +480,8 @@ def _missing(handle: str) -> StorageError:
     )
 
 
-def _damaged(handle: str) -> StorageError:
+def damaged_blob(handle: str) -> StorageError:
+    """The error for stored bytes that do not match their handle."""
     return StorageError(
         f"The stored bytes of the picture {handle} are damaged.",
         code="PICTURE_DAMAGED",

@@ -32,6 +32,11 @@ class Home(msgspec.Struct, frozen=True):
         return self.folder / "blobs"
 
     @property
+    def blob_copies(self) -> Path:
+        """Copies of blobs that are stored elsewhere, which can be fetched again."""
+        return self.folder / "blob-copies"
+
+    @property
     def thumbnails(self) -> Path:
         """Small pictures for lists, which can be made again."""
         return self.folder / "thumbnails"

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Self
 
 from limner.errors import ImageTooLarge, StorageError
-from limner.storage.blobs import Blobs
+from limner.storage.blobs import BlobStore
 from limner.storage.os_errors import disk_errors, read_only_home, storage_error
 from limner.storage.temp_file import TempFile, sync_folder, temp_file_in
 
@@ -41,7 +41,7 @@ class Incoming:
     thread.
     """
 
-    def __init__(self, folder: Path, blobs: Blobs) -> None:
+    def __init__(self, folder: Path, blobs: BlobStore) -> None:
         self._folder, self._blobs = folder, blobs
 
     def open(self, job_id: str, *, room_bytes: int, max_bytes: int) -> IncomingFile:
@@ -112,7 +112,7 @@ class IncomingFile:
     def __init__(
         self,
         folder: Path,
-        blobs: Blobs,
+        blobs: BlobStore,
         job_id: str,
         *,
         max_bytes: int = 0,

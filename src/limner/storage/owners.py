@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 UNKNOWN = "unknown"
 BEAT_S = 10.0
 EXPIRES_S = 60.0
+FRESH_MS = 1000
 # Owners that ended and held nothing are deleted together, because each write is synced to disk.
 _MANY_ENDED = 32
 
@@ -120,19 +121,24 @@ class Ownership:
         # A weak reference: the heartbeat must not keep a store open that its program has dropped.
         self._store = weakref.ref(store)
         self._stop = threading.Event()
-        # Only the store's thread changes it.
+        self._starting = threading.Lock()
+        # `renew` runs alone, so that no call can begin while it finds that nothing is held.
         self._is_beating = False
 
     def claim(self, tx: Transaction) -> Owner:
         """Note that this process is alive and holds something; return its identity."""
-        owner = self._beat(tx)
-        if not self._is_beating:
-            beating = (self._store, self._stop)
-            threading.Thread(
-                target=_keep_beating, args=beating, name="limner-lease", daemon=True
-            ).start()
-            self._is_beating = True
-        return owner
+        # A heartbeat of this second is enough: all calls of a process write one row, and would
+        # wait for each other.
+        if tx.one("owner_beats", id=self.id, within_ms=FRESH_MS) is None:
+            self._beat(tx)
+        with self._starting:
+            if not self._is_beating:
+                beating = (self._store, self._stop)
+                threading.Thread(
+                    target=_keep_beating, args=beating, name="limner-lease", daemon=True
+                ).start()
+                self._is_beating = True
+        return this_process()
 
     def stop(self) -> None:
         """End the heartbeat."""
@@ -145,10 +151,9 @@ class Ownership:
             self._beat(tx)
         return self._is_beating
 
-    def _beat(self, tx: Transaction) -> Owner:
+    def _beat(self, tx: Transaction) -> None:
         me = this_process()
         tx.run("owner_beat", id=self.id, **msgspec.structs.asdict(replace(me, beat_up_ms=_up_ms())))
-        return me
 
 
 def _keep_beating(of: weakref.ref[Store], stop: threading.Event) -> None:

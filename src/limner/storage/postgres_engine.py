@@ -199,7 +199,8 @@ def shown_address(url: str) -> str:
         return "postgresql://…"
     user = f"{quote(str(parts['user']))}@" if parts.get("user") else ""
     port = f":{parts['port']}" if parts.get("port") else ""
-    host = parts.get("host") or ""
+    # A password with an @ that is not escaped is partly in the name of the host.
+    host = str(parts.get("host") or "").rpartition("@")[2]
     return f"postgresql://{user}{host}{port}/{parts.get('dbname') or ''}"
 
 
@@ -280,7 +281,7 @@ def _unreachable(error: psycopg.Error, place: str) -> StorageError:
     causes = {
         "connection refused": "no server answers there",
         "timeout": "the server did not answer in time",
-        "host name": "the name of the host is not known",
+        "resolve host": "the name of the host is not known",
         "too many": "it has too many connections",
         "starting up": "it is starting",
     }

@@ -154,7 +154,10 @@ def _build(
             home.backups,
             *(database.with_name(database.name + end) for end in ("", "-wal", "-shm")),
         ),
-        unwritable=(home.blobs, home.mark, home.config, home.personalities, home.trusted),
+        unwritable=(
+            *(home.blobs, home.blob_copies, home.mark, home.config, home.personalities),
+            home.trusted,
+        ),
     )
 
 

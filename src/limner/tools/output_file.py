@@ -136,7 +136,7 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
             ) from error
         await call.settle(
             master.handle,
-            stored_at=self.pictures.path(master),
+            stored_at=self.pictures.location(master),
             also=lambda tx: self.pictures.record(
                 tx, master, lineage=_lineage(plan, receipt, scene)
             ),

@@ -152,7 +152,7 @@ class PictureInfoReader(msgspec.Struct, frozen=True, kw_only=True):
         else:
             picture = family.record.picture
             mime, width, height = picture.mime, picture.width, picture.height
-            kept_at = self.pictures.path(picture)
+            kept_at = await asyncio.to_thread(self.pictures.local_path, picture)
             purchases = await self.money.purchases(family.master.picture.handle)
         return PictureInfo(
             data=data,

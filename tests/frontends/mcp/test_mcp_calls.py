@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -35,13 +34,6 @@ class Clock:
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncGenerator[Store]:
-    store = Store(tmp_path / "limner.db")
-    yield store
-    await store.aclose()
 
 
 @pytest.fixture

@@ -184,7 +184,7 @@ async def test_where_pictures_are_kept_from_models_the_words_say_so(lim: Limner)
 
 async def test_pictures_can_be_left_out_of_results(lim: Limner) -> None:
     picture = await taken(lim, encoded(Image.new("RGB", (64, 64), "red")))
-    file = f"The picture is in the file {lim.pictures.path(picture)}"
+    file = f"The picture is in the file {lim.pictures.local_path(picture)}"
     cases: list[tuple[PictureForm, dict[str, str]]] = [
         ("none", {"image": picture.handle}),
         ("path", {"path": "a.png"}),
@@ -211,7 +211,7 @@ async def test_a_tool_without_pictures_has_a_structure_if_the_revision_has_one(
 async def test_a_picture_whose_bytes_are_gone_takes_nothing_else_with_it(lim: Limner) -> None:
     """What was paid for and where it is must still be told."""
     picture = await taken(lim, encoded(Image.new("RGB", (64, 64), "red")))
-    lim.pictures.path(picture).unlink()
+    lim.pictures.local_path(picture).unlink()
     result = await results(lim).write(answer(picture, path="a.png"), ANY)
     assert result["content"][0]["text"] == '{"path": "a.png"}'
     assert blocks(result) == ["text", "text"]

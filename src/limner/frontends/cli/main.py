@@ -167,9 +167,20 @@ def _split(words: list[str]) -> tuple[str | None, list[str]]:
     return command, [*words[:at], *words[at + 1 :]]
 
 
-def _overview(words: list[str]) -> int:
-    from limner import __version__  # noqa: PLC0415 - with the rest of what only help needs
+def _version() -> str:
+    """The version, and the commit if limner was installed from a wheel."""
+    import limner  # noqa: PLC0415 - only help needs it
 
+    try:
+        place = limner.__file__.replace("__init__.py", "commit.txt")
+        with open(place, encoding="ascii") as file:  # noqa: PTH123 - pathlib doubles the time
+            commit = file.read().strip()
+    except OSError:
+        return f"limner {limner.__version__}"
+    return f"limner {limner.__version__} ({commit})"
+
+
+def _overview(words: list[str]) -> int:
     listing = "\n".join(f"  {name:12}{summary}" for name, summary in COMMANDS.items())
     parser = Parser(
         words,
@@ -178,7 +189,7 @@ def _overview(words: list[str]) -> int:
         description="Pictures for AI agents: make them, look at them, count what they cost.",
         epilog=f"commands:\n{listing}\n\n{EXAMPLE}",
     )
-    parser.add_argument("--version", action="version", version=f"limner {__version__}")
+    parser.add_argument("--version", action="version", version=_version())
     parser.add_argument("command", choices=[*COMMANDS], metavar="COMMAND", nargs="?", help=SUPPRESS)
     if words and not words[0].startswith("-"):
         from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it

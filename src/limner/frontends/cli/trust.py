@@ -79,7 +79,7 @@ def _remove(trusted: TrustedFolders, folder: Path) -> CommandResult:
             f"{str(folder)!r} is not trusted", hint="limner trust --list shows what is."
         )
     with disk_errors(doing="remove the trust in", path=folder):
-        trusted.path(folder).unlink(missing_ok=True)
+        trusted.remove(folder)
     return CommandResult(
         value={"trusted": False, **_as_json(record)}, text=f"{folder}: no longer trusted"
     )

@@ -63,13 +63,15 @@ class CallStore(msgspec.Struct, frozen=True, kw_only=True):
                 tool=tool,
                 digest=digest,
                 now_ms=self._now_ms(),
-            )
+            ),
+            shared=True,
         )
 
     async def delivered(self, call_id: str) -> None:
         """Record that a client received the result, unless its picture can still be fetched."""
         await self.store.write(
-            lambda tx: tx.run("call_delivered", call_id=call_id, now_ms=self._now_ms())
+            lambda tx: tx.run("call_delivered", call_id=call_id, now_ms=self._now_ms()),
+            shared=True,
         )
 
     async def rows(self, call_id: str) -> list[CallRow]:

@@ -6,6 +6,7 @@ accepts. Its handle and its path, which name the original, are in the text.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -72,10 +73,8 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
         if form == "path":
             # The text of a tool that wrote a file has its path.
             unnamed: Sequence[Picture] = () if '"path":' in result.value else shown
-            return [
-                {"type": "text", "text": f"The picture is in the file {self.pictures.path(one)}"}
-                for one in unnamed
-            ]
+            files = [await asyncio.to_thread(self.pictures.local_path, one) for one in unnamed]
+            return [{"type": "text", "text": f"The picture is in the file {one}"} for one in files]
         encoded: dict[str, ModelPicture] = {}
         omitted: dict[str, str] = {}
         for one in shown:

@@ -2,7 +2,8 @@
 -- Record a picture; one that is known already keeps its first row, and one that was deleted is back.
 INSERT INTO pictures (handle, mime, width, height, size_bytes, parent, lineage, created_ms)
 VALUES (:handle, :mime, :width, :height, :size_bytes, :parent, :lineage, :created_ms)
-ON CONFLICT (handle) DO UPDATE SET deleted_ms = NULL WHERE deleted_ms IS NOT NULL;
+ON CONFLICT (handle) DO UPDATE SET deleted_ms = NULL
+WHERE pictures.deleted_ms IS NOT NULL;
 
 -- name: picture_get
 -- One picture by its handle.
@@ -36,11 +37,11 @@ SELECT handle FROM pictures WHERE deleted_ms IS NULL ORDER BY handle;
 -- Some pictures with their fits, formats and masks, but without what a person made of them, and
 -- without a form that another picture has too.
 WITH RECURSIVE forms (handle) AS (
-    SELECT value FROM json_each(:handles)
+    SELECT handle FROM pictures WHERE handle IN (SELECT value FROM json_each(:handles))
     UNION
     SELECT pictures.handle
     FROM pictures JOIN forms ON pictures.parent = forms.handle
-    WHERE json_extract(pictures.lineage, '$.made') IS NOT 'transform'
+    WHERE coalesce(json_extract(pictures.lineage, '$.made'), '') <> 'transform'
 )
 SELECT pictures.handle, pictures.size_bytes
 FROM forms JOIN pictures ON pictures.handle = forms.handle
@@ -73,7 +74,7 @@ WHERE true
 ORDER BY gallery.id DESC
 LIMIT 1
 ON CONFLICT (handle) DO UPDATE SET words = excluded.words
-WHERE length(excluded.words) > length(words);
+WHERE length(excluded.words) > length(picture_text.words);
 
 -- name: fit_add
 -- Remember what was made of a picture; made twice at once, the first one stays.

@@ -30,7 +30,7 @@ ORDER BY nano DESC, name;
 -- The sessions used last first, from behind a place in that order.
 SELECT name, settled_nano + unknown_nano AS nano, calls, last_id
 FROM spending INDEXED BY spending_by_use
-WHERE kind = 'session' AND calls > 0 AND (:after IS NULL OR last_id < :after)
+WHERE kind = 'session' AND calls > 0 AND (CAST(:after AS BIGINT) IS NULL OR last_id < :after)
 ORDER BY last_id DESC
 LIMIT :limit;
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from limner.frontends.studio.api import (
+    batches,
+    checks,
     conversations,
     drawings,
     inspections,
     live,
     money,
     pictures,
+    preferences,
     selections,
 )
 
@@ -17,7 +20,10 @@ ENDPOINTS = (
     *selections.ENDPOINTS,
     *drawings.ENDPOINTS,
     *inspections.ENDPOINTS,
+    *checks.ENDPOINTS,
     *money.ENDPOINTS,
+    *batches.ENDPOINTS,
+    *preferences.ENDPOINTS,
     *conversations.ENDPOINTS,
     *live.ENDPOINTS,
 )

@@ -7,6 +7,7 @@ import { Draw } from "/static/draw.js";
 import { Compare } from "/static/compare.js";
 import { Inspect } from "/static/inspect.js";
 import { Money } from "/static/money.js";
+import { Settings } from "/static/settings.js";
 import { Talk } from "/static/talk.js";
 import { Tray } from "/static/runs.js";
 import { Icon } from "/static/icons.js";
@@ -18,6 +19,7 @@ const PAGES = [
   { path: "inspect", title: "Inspect", icon: "zoom", page: Inspect },
   { path: "compare", title: "Compare", icon: "compare", page: Compare },
   { path: "money", title: "Money", icon: "money", page: Money },
+  { path: "settings", title: "Settings", icon: "settings", page: Settings },
 ];
 
 const readHash = () => {

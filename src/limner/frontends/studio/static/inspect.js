@@ -5,7 +5,7 @@ import { file, get, send } from "/static/api.js";
 import { Slot } from "/static/draw.js";
 import { Viewer } from "/static/picture.js";
 import { useRun } from "/static/runs.js";
-import { bytes, count, usd } from "/static/words.js";
+import { atMost, bytes, count, usd } from "/static/words.js";
 
 const asBody = ({ handle, question, region, model }) => ({ handle, question, region, model });
 
@@ -118,8 +118,8 @@ export function Inspect({ rest }) {
             ${form.region && html`<button type="button" class="quiet" onClick=${() => setForm({ ...form, region: null })}>Whole picture</button>`}</fieldset>`}
           <div class="order">
             ${quote.error ? html`<p class="problem" role="alert">${quote.error.message} ${quote.error.hint || ""}</p>`
-              : html`<p class="quote">${quote.found ? html`<strong>${quote.found.cost_usd ? "at most " : ""}${usd(quote.found.cost_usd)}</strong> ${quote.found.model}` : "The price stands here before you ask."}</p>`}
-            <button class="main" disabled=${!quote.found}>Ask${quote.found && quote.found.cost_usd ? ` for ${usd(quote.found.cost_usd)}` : ""}</button></div>
+              : html`<p class="quote">${quote.found ? html`<strong>${atMost(quote.found.cost_usd)}</strong> ${quote.found.model}` : "The price stands here before you ask."}</p>`}
+            <button class="main" disabled=${!quote.found}>Ask${quote.found && quote.found.cost_usd ? ` for ${atMost(quote.found.cost_usd).replace("at most ", "")}` : ""}</button></div>
           ${error && html`<p class="problem" role="alert">${error.message} ${error.hint || ""}</p>`}
           ${run && html`<div class="answer" aria-live="polite">
             ${run.state === "running" && html`<p>${run.message || "Starting"}</p><progress aria-label="Progress"></progress>`}

@@ -2,6 +2,7 @@
 
 import { html, useEffect, useState } from "/static/vendor/preact-htm.js";
 import { get, send, thumbnail } from "/static/api.js";
+import { Batches } from "/static/batches.js";
 import { confirmed } from "/static/dialog.js";
 import { follow, onRun } from "/static/runs.js";
 import { count, moment, usd } from "/static/words.js";
@@ -141,6 +142,7 @@ export function Money() {
           <${Sum} name="Caps" amount=${caps.call_usd === null ? "none" : usd(caps.call_usd)} note=${`for a call; ${caps.session_usd === null ? "none" : usd(caps.session_usd)} for a session`} />
         </dl>
         <${Chart} report=${report} />
+        <${Batches} />
         <${Jobs} jobs=${jobs} changed=${load} />
         <div class="columns">
           <${Parts} title="By provider" parts=${providers} most=${providers[0] && providers[0].cost_usd} />

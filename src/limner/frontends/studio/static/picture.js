@@ -2,6 +2,7 @@
 
 import { html, useEffect, useRef, useState } from "/static/vendor/preact-htm.js";
 import { download, file, get, send, thumbnail } from "/static/api.js";
+import { Check } from "/static/check.js";
 import { confirmed } from "/static/dialog.js";
 import { shared } from "/static/gallery.js";
 import { Icon } from "/static/icons.js";
@@ -142,9 +143,9 @@ function Family({ facts: all }) {
 
 const parentOf = ({ ancestors }) => (ancestors.length ? ancestors[0].handle : null);
 
-// The text that is read in the picture here, as boxes over it.
+// The text that is read in the picture here, and the verdicts of a check, as boxes over it.
 function Evidence({ lines, scale }) {
-  return lines.map(({ box, text }, index) => html`<div key=${index} class="evidence" title=${text} style=${{
+  return lines.map(({ box, text, kind }, index) => html`<div key=${index} class=${"evidence " + (kind || "")} title=${text} style=${{
     left: box.x * scale + "px", top: box.y * scale + "px", width: box.width * scale + "px", height: box.height * scale + "px" }}></div>`);
 }
 
@@ -212,10 +213,11 @@ export function PicturePage({ handle }) {
   const [facts, setFacts] = useState(null);
   const [error, setError] = useState(null);
   const [lines, setLines] = useState(null);
+  const [marks, setMarks] = useState([]);
   useEffect(() => {
     get("/api/pictures/" + encodeURIComponent(handle)).then(setFacts, setError);
     const keys = (event) => {
-      if (event.target.closest("input, textarea, select") || event.altKey || event.ctrlKey || event.metaKey) return;
+      if (event.target.closest("input, textarea, select, dialog") || event.altKey || event.ctrlKey || event.metaKey) return;
       if (event.key === "Escape") location.hash = "#/";
       const next = { ArrowLeft: neighbour(handle, -1), ArrowRight: neighbour(handle, 1) }[event.key];
       if (next) location.hash = "#/picture/" + next.handle;
@@ -254,8 +256,8 @@ export function PicturePage({ handle }) {
       ${error && html`<p class="problem" role="alert">${error.message}</p>`}
       ${facts && html`<div class="split">
         <${Viewer} src=${file(handle)} width=${facts.dimensions.width} height=${facts.dimensions.height} label=${title}>
-          ${(scale) => html`<${Evidence} lines=${lines || []} scale=${scale} />`}<//>
-        <aside aria-label="About the picture"><${Details} facts=${facts} /><${Reading} handle=${handle} lines=${lines} change=${setLines} /></aside>
+          ${(scale) => html`<${Evidence} lines=${[...(lines || []), ...marks]} scale=${scale} />`}<//>
+        <aside aria-label="About the picture"><${Details} facts=${facts} /><${Check} handle=${handle} mark=${setMarks} /><${Reading} handle=${handle} lines=${lines} change=${setLines} /></aside>
       </div>`}
     </article>`;
 }

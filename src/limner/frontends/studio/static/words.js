@@ -6,6 +6,13 @@ export const usd = (amount) => {
   return "$" + (amount < 0.1 ? amount.toPrecision(2).replace(/(\.\d\d\d*?)0+$/, "$1") : amount.toFixed(2));
 };
 
+// A price before it is paid is rounded up: what is said must be enough.
+export const atMost = (amount) => {
+  if (!amount) return "free";
+  const unit = amount < 0.1 ? 10 ** (Math.floor(Math.log10(amount)) - 1) : 0.01;
+  return "at most " + usd(Math.ceil(amount / unit - 1e-9) * unit);
+};
+
 export const bytes = (count) => {
   for (const [unit, size] of [["MB", 1e6], ["kB", 1e3]])
     if (count >= size) return `${(count / size).toFixed(count >= 10 * size ? 0 : 1)} ${unit}`;

@@ -3,19 +3,19 @@
 
 -- name: batch_claim
 -- Rows that another process is claiming are left out, so that no process waits for another.
+WITH claimed AS MATERIALIZED (
+    SELECT next.row_key FROM batch_rows AS next
+    WHERE next.batch_id = :batch_id AND next.state = 'waiting' AND next.not_before_ms <= :now_ms
+        AND EXISTS (SELECT 1 FROM batches WHERE batches.id = :batch_id AND batches.state = 'open')
+    ORDER BY next.number
+    LIMIT :count
+    FOR UPDATE SKIP LOCKED
+)
 UPDATE batch_rows
 SET state = 'running', owner = :owner, tries = tries + 1, updated_ms = :now_ms
-WHERE batch_id = :batch_id
-    AND row_key IN (
-        SELECT next.row_key FROM batch_rows AS next
-        WHERE next.batch_id = :batch_id AND next.state = 'waiting'
-            AND next.not_before_ms <= :now_ms
-        ORDER BY next.number
-        LIMIT :count
-        FOR UPDATE SKIP LOCKED
-    )
-    AND EXISTS (SELECT 1 FROM batches WHERE batches.id = :batch_id AND batches.state = 'open')
-RETURNING row_key, number, tool, arguments, tries;
+FROM claimed
+WHERE batch_rows.batch_id = :batch_id AND batch_rows.row_key = claimed.row_key
+RETURNING batch_rows.row_key, number, tool, arguments, tries;
 
 -- name: gallery_by_words
 SELECT id FROM gallery
@@ -42,7 +42,7 @@ LIMIT :limit;
 -- A session has one part, and the index gives the order.
 SELECT name, settled_nano + unknown_nano AS nano, calls, last_id
 FROM spending_parts
-WHERE kind = 'session' AND calls > 0 AND (CAST(:after AS bigint) IS NULL OR last_id < :after)
+WHERE kind = 'session' AND calls > 0 AND (CAST(:after AS BIGINT) IS NULL OR last_id < :after)
 ORDER BY last_id DESC
 LIMIT :limit;
 

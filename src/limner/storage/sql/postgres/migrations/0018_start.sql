@@ -1,4 +1,4 @@
--- The tables of migrations 1 to 17 for PostgreSQL; their comments are there. From 18 on there is one
+-- The tables of migrations 1 to 18 for PostgreSQL; their comments are there. From 19 on there is one
 -- file for each database. Text compares byte by byte, as in SQLite. `rowid` is the order in which
 -- rows came, which SQLite keeps by itself.
 
@@ -173,10 +173,16 @@ CREATE TABLE pictures (
     -- As in SQLite, a picture and what it was made of may be deleted by one statement.
     parent text COLLATE "C" REFERENCES pictures (handle),
     lineage text COLLATE "C" NOT NULL,
-    created_ms bigint NOT NULL
+    created_ms bigint NOT NULL,
+    deleted_ms bigint
 );
 CREATE INDEX pictures_by_parent ON pictures (parent);
 CREATE INDEX pictures_by_time ON pictures (created_ms, rowid);
+
+CREATE TABLE picture_text (
+    handle text COLLATE "C" PRIMARY KEY,
+    words text COLLATE "C" NOT NULL
+);
 
 CREATE TABLE fits (
     parent text COLLATE "C" NOT NULL REFERENCES pictures (handle),
@@ -392,10 +398,31 @@ SELECT
     btrim(
         coalesce(facts ->> 'prompt', '') || ' ' || coalesce(facts ->> 'file', '') || ' '
         || coalesce((SELECT string_agg(DISTINCT path, ',') FROM ledger WHERE picture = handle), '')
+        || ' ' || coalesce(
+            (SELECT words FROM picture_text WHERE picture_text.handle = found.handle), ''
+        )
+        || ' ' || coalesce(
+            CASE
+                WHEN json_valid(source)
+                THEN (
+                    SELECT string_agg(label #>> '{}', ' ')
+                    FROM jsonb_path_query(
+                        as_json(source), 'strict $.** ? (@.type() == "string")'
+                    ) AS label
+                )
+                ELSE substr(source, 1, 20000)
+            END,
+            ''
+        )
     ) AS words
 FROM (
-    SELECT handle, parent, created_ms, coalesce(as_json(lineage), '{}') AS facts FROM pictures
-) AS known
+    SELECT handle, parent, created_ms, facts, facts #>> '{scene,source}' AS source
+    FROM (
+        SELECT handle, parent, created_ms, coalesce(as_json(lineage), '{}') AS facts
+        FROM pictures
+        WHERE deleted_ms IS NULL
+    ) AS kept
+) AS found
 WHERE parent IS NULL OR facts ->> 'made' = 'transform';
 
 CREATE TABLE gallery_total_parts (
@@ -422,15 +449,28 @@ END $$;
 CREATE TRIGGER gallery_counted AFTER INSERT OR DELETE ON gallery
 FOR EACH ROW EXECUTE FUNCTION count_gallery();
 
+CREATE FUNCTION add_to_gallery(added text) RETURNS void LANGUAGE sql
+AS $$
+    INSERT INTO gallery (handle, day, provider, model, session_id, cost_nano, words)
+    SELECT handle, day, provider, model, session_id, cost_nano, words
+    FROM gallery_facts WHERE handle = added
+    ON CONFLICT (handle) DO NOTHING
+$$;
+
+CREATE FUNCTION refresh_gallery(changed text) RETURNS void LANGUAGE sql
+AS $$
+    UPDATE gallery SET
+        session_id = facts.session_id, cost_nano = facts.cost_nano, words = facts.words
+    FROM gallery_facts AS facts
+    WHERE gallery.handle = changed AND facts.handle = changed
+$$;
+
 CREATE FUNCTION add_picture() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO drawn_from
     SELECT value, NEW.handle FROM json_each(NEW.lineage, '$.parents')
     ON CONFLICT DO NOTHING;
-    INSERT INTO gallery (handle, day, provider, model, session_id, cost_nano, words)
-    SELECT handle, day, provider, model, session_id, cost_nano, words
-    FROM gallery_facts WHERE handle = NEW.handle
-    ON CONFLICT (handle) DO NOTHING;
+    PERFORM add_to_gallery(NEW.handle);
     RETURN NULL;
 END $$;
 CREATE TRIGGER picture_added AFTER INSERT ON pictures
@@ -438,19 +478,30 @@ FOR EACH ROW EXECUTE FUNCTION add_picture();
 
 CREATE FUNCTION remove_picture() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    -- A picture that came back has the same bytes.
+    IF TG_OP = 'UPDATE' AND NEW.deleted_ms IS NULL THEN
+        PERFORM add_to_gallery(NEW.handle);
+        RETURN NULL;
+    END IF;
     DELETE FROM gallery WHERE handle = OLD.handle;
+    DELETE FROM picture_text WHERE handle = OLD.handle;
     RETURN NULL;
 END $$;
-CREATE TRIGGER picture_removed AFTER DELETE ON pictures
+CREATE TRIGGER picture_removed AFTER DELETE OR UPDATE OF deleted_ms ON pictures
 FOR EACH ROW EXECUTE FUNCTION remove_picture();
 
 CREATE FUNCTION pay_picture() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE gallery SET
-        session_id = facts.session_id, cost_nano = facts.cost_nano, words = facts.words
-    FROM gallery_facts AS facts
-    WHERE gallery.handle = NEW.picture AND facts.handle = NEW.picture;
+    PERFORM refresh_gallery(NEW.picture);
     RETURN NULL;
 END $$;
 CREATE TRIGGER picture_paid AFTER UPDATE OF state, cost_nano, picture, path ON ledger
 FOR EACH ROW WHEN (NEW.picture IS NOT NULL) EXECUTE FUNCTION pay_picture();
+
+CREATE FUNCTION read_picture() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM refresh_gallery(NEW.handle);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER picture_read AFTER INSERT OR UPDATE ON picture_text
+FOR EACH ROW EXECUTE FUNCTION read_picture();
