@@ -342,7 +342,7 @@ def _score(one: Placed, family: list[Placed], others: list[Placed], field: _Fiel
 
 def _taller(back: Sequence[Group], front: Sequence[Group]) -> bool:
     """Whether everything in the back can be seen above what is in front."""
-    return min(-group.bounds[1] for group in back) > 1.1 * max(-one.bounds[1] for one in front)
+    return min(-group.bounds[1] for group in back) > 0.95 * max(-one.bounds[1] for one in front)
 
 
 def _zoom_to_show(front: Sequence[Group], back: Sequence[Group], *, gap: float) -> float:

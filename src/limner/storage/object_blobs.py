@@ -26,6 +26,7 @@ from typing import Any, NamedTuple, cast
 from limner.errors import MissingExtra, StorageError
 from limner.settings.variables import Lookup
 from limner.storage.blobs import (
+    DATABASES,
     BlobFacts,
     Blobs,
     BlobWriter,
@@ -99,6 +100,7 @@ class ObjectBlobs:
     """A folder in a bucket, and a bounded folder of this machine with copies of what was used."""
 
     min_age_s: float = MIN_AGE_S
+    is_shared = True
 
     def __init__(
         self,
@@ -226,6 +228,19 @@ class ObjectBlobs:
             self._library.put(self._objects, CHECK, b"ok", use_multipart=False)
         with self._errors("read from"):
             self._library.get(self._objects, CHECK).bytes()
+
+    def claim(self, database_id: str) -> None:
+        """Note that a database counts on this folder of the bucket."""
+        with self._errors("write to"):
+            self._library.put(
+                self._objects, f"{DATABASES}/{database_id}", b"-", use_multipart=False
+            )
+
+    def claimants(self) -> set[str]:
+        """The databases that count on this folder of the bucket."""
+        with self._errors("read from"):
+            batches = list(self._library.list(self._objects, DATABASES))
+        return {meta["path"].rpartition("/")[2] for batch in batches for meta in batch}
 
     def _upload(self, handle: str, read: Callable[[], bytes]) -> None:
         """Write a new object, unless there is a young one.
