@@ -42,7 +42,7 @@ demo: $(RUN) ## Draw a scene, a chart and a diagram offline, and look at one
 
 # No test makes a claim about time, so the slow ones share the cores too, a file at a time.
 test: $(if $(ALL),$(LOCAL),$(DEV)) ## Run the tests (REQUIRE=all runs the slow ones too and fails if a component is missing)
-	@$(PYTEST) -m "not slow" --numprocesses auto --dist worksteal $(ARGS) $(if $(ALL),$(OR_NONE))
+	@$(PYTEST) -m "not slow and not browser" --numprocesses auto --dist worksteal $(ARGS) $(if $(ALL),$(OR_NONE))
 	@$(if $(ALL),$(PYTEST) -m slow --numprocesses auto --dist loadfile $(ARGS) $(OR_NONE))
 
 help: ## List what can be made
@@ -65,7 +65,7 @@ format: $(DEV) ## Format the code and regenerate the reference pages
 	$(BIN)/python scripts/reference.py
 
 clean: ## Remove what make made
-	rm -rf $(VENV) dist build .bench .ecosystem .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist build .bench .browser .ecosystem .pytest_cache .ruff_cache .hypothesis
 
 ##@ Try it hard
 
@@ -75,6 +75,13 @@ bench: $(DEV) ## Measure limner and its peers side by side
 fuzz: $(DEV) ## Run the property tests and attackers for long
 	LIMNER_FUZZ=long $(PYTEST) -m "slow or not slow" -k "hypothesis or property or attacker or hostile or kill" --timeout=3600 $(ARGS)
 
+coverage: $(DEV) requirements/coverage.txt ## Run the fast tests, and list the ten modules whose lines and branches they reach least
+	$(PIP) --require-hashes --no-deps -r requirements/coverage.txt
+	@rm -rf build/coverage && mkdir -p build/coverage
+	$(BIN)/python -m coverage run -m pytest -m "not slow" -n auto -q $(ARGS)
+	@$(BIN)/python -m coverage combine --quiet
+	@$(BIN)/python -m coverage report --sort=cover --skip-empty | sed -n '1,12p;/^TOTAL/p'
+
 mutants: $(DEV) requirements/mutants.txt ## Change core files at random and count what the tests notice
 	$(PIP) --require-hashes --no-deps -r requirements/mutants.txt
 	$(BIN)/python scripts/mutants.py $(ARGS)
@@ -83,6 +90,9 @@ faults: $(LOCAL) ## Let every system call of a paid call fail once, then try sma
 	$(BIN)/python -m tests.faults.sweep $(ARGS)
 	$(BIN)/python -m tests.faults.sweep --answered $(ARGS)
 	$(BIN)/python -m tests.faults.limits
+
+browser: $(LOCAL) ## Drive the studio in Chromium, with axe and Schemathesis; screenshots are in .browser/
+	LIMNER_SHOTS=.browser REQUIRE=all $(PYTEST) tests/browser --timeout=1800 $(ARGS)
 
 kills: $(LOCAL) ## Kill the workers of a batch of 10,000 rows 50 times, and caption 2,000 pictures with interruptions
 	$(BIN)/python -m tests.faults.batch_kills 10000 50
@@ -112,4 +122,4 @@ wheel: $(RUN) ## Build the wheel, always the same bytes, and its SBOM (CycloneDX
 	$(BIN)/python -m hatchling build --target wheel --directory dist
 	$(BIN)/python scripts/sbom.py dist
 
-.PHONY: help docs setup lock wheel audit demo test check format bench prices fuzz faults kills ecosystem mutants clean
+.PHONY: help docs coverage setup lock wheel audit demo test check format bench prices fuzz faults kills ecosystem mutants clean browser

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import subprocess
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.acceptance.conftest import PRICE_NANO, Studio, picture, unlabelled
-from tests.acceptance.hardship import held_back, kill, limner, start
+from tests.acceptance.hardship import LIMNER, held_back, kill, limner, start
 from tests.servers.components import needs
 from tests.servers.s3_server import BUCKET, S3Server, needs_s3
 
@@ -38,7 +39,7 @@ def team(studio: Studio, s3: S3Server) -> Studio:
 
 def stored(folder: Path) -> set[str]:
     """The handles in the bucket, as the server's own disk has them."""
-    return {path.parent.name for path in (folder / "s3" / BUCKET / "team").glob("*/*/*")}
+    return {path.parent.name for path in (folder / "s3" / BUCKET / "team").glob("??/*/*")}
 
 
 def second_home(team: Studio, folder: Path) -> dict[str, str]:
@@ -79,7 +80,8 @@ async def test_a_second_home_with_no_copies_shows_edits_inspects_and_collects(
     assert stored(tmp_path) >= {handle, edited["image"]}
     # Everything is young, though the grace period is short: other processes may count on it.
     assert (await run("gc", "--dry-run", "--all"))["pictures"] == 0
-    assert (await run("doctor"))["checks"][3] == {
+    checks = {one["name"]: one for one in (await run("doctor"))["checks"]}
+    assert checks["blobs"] == {
         "name": "blobs",
         "ok": True,
         "detail": f"pictures are stored in s3://{BUCKET}/team",
@@ -113,6 +115,29 @@ async def test_unused_pictures_leave_the_bucket_when_they_are_old(
         assert await lim.pictures.take_file(files[0]) == old
         assert await lim.pictures.original(old) == files[0].read_bytes()
         assert stored(tmp_path) == {old.handle, young.handle}
+
+
+@pytest.mark.parametrize("kind", ["bucket", "folder"])
+async def test_a_home_with_another_database_removes_nothing_from_a_shared_place(
+    team: Studio, tmp_path: Path, kind: str
+) -> None:
+    if kind == "folder":
+        (tmp_path / "share").mkdir()
+        team.env["LIMNER_BLOBS"] = f"file://{tmp_path}/share"
+    file = tmp_path / "picture.png"
+    file.write_bytes(picture(8, 8))
+    async with team.open() as lim:
+        taken = await lim.pictures.take_file(file)
+        assert (await lim.garbage.collect(grace_s=0)).pictures == 0
+    other = {**team.env, "LIMNER_HOME": str(tmp_path / "other-home")}
+    status, said = await limner("gc", "--all", env=other, cwd=team.cwd)
+    assert (status, said["error"]["code"]) == (1, "BLOBS_SHARED")
+    async with team.open() as lim:
+        place = lim.components.blobs
+        assert said["error"]["hint"].endswith(
+            f"delete {place.place}/databases/{place.claimants().pop()}."
+        )
+        assert await lim.pictures.original(taken) == file.read_bytes()
 
 
 async def test_a_server_that_is_down_after_the_answer_loses_nothing_that_was_paid(
@@ -194,3 +219,16 @@ async def test_a_process_that_is_killed_between_the_upload_and_the_row_has_paid_
     assert unlabelled(Path(said["jobs"][0]["path"])) == openai.picture
     assert await spend(team) == [("settled", PRICE_NANO)]
     assert (len(openai.requests), len(stored(tmp_path))) == (1, 1)
+
+
+def test_the_commands_of_the_guide_run_as_they_stand(team: Studio, tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "guides" / "team.md").read_text("utf-8")
+    block = text.partition("```bash\n")[2].partition("```")[0]
+    # The reader has other keys.
+    script = "\n".join(line for line in block.splitlines() if "AWS_" not in line)
+    env = {**team.env, "PATH": f"{LIMNER.parent}:/usr/bin:/bin"}
+    done = subprocess.run(
+        ["bash", "-ec", script], env=env, cwd=team.cwd, capture_output=True, text=True, check=True
+    )
+    assert f"ok    blobs       pictures are stored in s3://{BUCKET}/team\n" in done.stdout
+    assert len(stored(tmp_path)) == 1

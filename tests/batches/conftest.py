@@ -15,9 +15,27 @@ from limner.testing import FakeServices
 Rows = Sequence[Mapping[str, Any]]
 
 
+class _Services(FakeServices):
+    """Fake services for homes that use one database."""
+
+    store_url: str | None = None
+
+    @property
+    def env(self) -> dict[str, str]:
+        store = {} if self.store_url is None else {"LIMNER_STORE": self.store_url}
+        return {**super().env, **store}
+
+
 @pytest.fixture
-def services(tmp_path: Path) -> Iterator[FakeServices]:
-    with FakeServices(tmp_path) as started:
+def store_url() -> str | None:
+    """The database of the home; a module whose tests run on every kind returns `database`."""
+    return None
+
+
+@pytest.fixture
+def services(tmp_path: Path, store_url: str | None) -> Iterator[FakeServices]:
+    with _Services(tmp_path) as started:
+        started.store_url = store_url
         yield started
 
 

@@ -12,6 +12,11 @@ from tests.faults.captions import Captioned, caption
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture
+def store_url(database: str | None) -> str | None:
+    return database
+
+
 async def test_killed_workers_lose_no_row_and_pay_for_none_twice(tmp_path: Path) -> None:
     outcome = await run(200, 5, seed=3, folder=tmp_path)
     assert outcome.counts.done + outcome.counts.failed == 200

@@ -19,6 +19,11 @@ from limner.testing import FakeServices
 from limner.tools.batches import BatchManifest
 
 
+@pytest.fixture
+def store_url(database: str | None) -> str | None:
+    return database
+
+
 async def results(lim: Limner, name: str | Path) -> list[RowResult]:
     batch = await lim.batches.queue.get(str(name))
     return [row async for row in lim.batches.queue.results(batch)]
@@ -155,7 +160,7 @@ async def test_the_row_of_a_process_that_ended_before_it_paid_runs_again(
 
 
 async def test_an_answer_that_was_paid_for_and_not_recorded_is_not_paid_for_again(
-    services: FakeServices, lim: Limner
+    services: FakeServices, lim: Limner, sqlite_file: Path
 ) -> None:
     Image.new("RGB", (40, 30), "red").save(lim.cwd / "red.png")
     lim = services.limner(settings={"model_roles.vision": "openai/gpt-5.5"})

@@ -156,6 +156,7 @@ def test_the_doctor_finds_a_fresh_machine_healthy(cli: CommandLine) -> None:
             "home",
             "database",
             "backups",
+            "blobs",
             "imaging",
             "assets",
             "providers",

@@ -304,3 +304,14 @@ async def test_a_picture_too_long_for_a_format_is_refused_by_name(imaging: Imagi
     with pytest.raises(ImageTooLarge, match="a webp file is at most 16,383 pixels wide and high"):
         await imaging.convert(data, to="webp")
     assert decoded(await imaging.convert(data, to="jpeg")).size == (16_400, 1)
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB", "RGBA"])
+async def test_a_mask_in_black_and_white_marks_the_white_also_with_an_opaque_alpha_channel(
+    imaging: Imaging, mode: str
+) -> None:
+    drawn = Image.new("L", (8, 8), "black")
+    drawn.paste("white", (0, 0, 4, 8))
+    data = encoded(drawn.convert(mode), "PNG")
+    marked = decoded(await imaging.mask(data, size=(8, 8), way="white")).convert("L")
+    assert (marked.getpixel((1, 1)), marked.getpixel((6, 1))) == (255, 0)

@@ -32,11 +32,13 @@ from limner.rendering.elements import (
     ItemList,
     LineChart,
     Metric,
+    NodeGroup,
     Page,
     PieChart,
     QrCode,
     ScatterPlot,
     SequenceDiagram,
+    SequenceMessage,
     StepList,
     TextBlock,
     Timeline,
@@ -227,3 +229,104 @@ anything = st.recursive(
 def test_any_json_is_a_document_or_refused(value: object) -> None:
     with suppress(InputInvalid):
         assert isinstance(read(value)[0], KINDS)
+
+
+def test_a_tree_becomes_nodes_and_edges() -> None:
+    root = {"name": "Ada", "role": "CEO", "children": [{"name": "Ben"}, "Cy"]}
+    nodes = [
+        DiagramNode(id="node 0", label="Ada\nCEO"),
+        DiagramNode(id="node 1", label="Ben"),
+        DiagramNode(id="node 2", label="Cy"),
+    ]
+    down = [
+        DiagramEdge(start="node 0", end="node 1", arrow="none"),
+        DiagramEdge(start="node 0", end="node 2", arrow="none"),
+    ]
+    assert read({"type": "orgchart", "root": root}) == (Diagram(nodes=[*nodes], edges=[*down]), [])
+    # The branches of a mind map are on both sides.
+    mind_map = read({"type": "mindmap", "root": "Ada\nCEO", "branches": ["Ben", "Cy"]})
+    left = DiagramEdge(start="node 2", end="node 0", arrow="none")
+    assert mind_map == (Diagram(nodes=[*nodes], edges=[down[0], left], direction="right"), [])
+
+
+def test_an_unknown_type_is_drawn_as_what_its_fields_tell_or_left_out() -> None:
+    page = {
+        "type": "page",
+        "children": [
+            {"type": "barcode", "code": 1},
+            {"type": "sankeyish", "values": [1]},
+            {"type": "funnel", "labels": ["a"], "values": [1]},
+        ],
+    }
+    assert read(page) == (
+        Page(children=[BarChart(values=[1]), BarChart(labels=["a"], values=[1], horizontal=True)]),
+        [
+            "Left out: there is no type 'barcode'.",
+            "There is no type 'sankeyish': drawn as bar.",
+            "There is no type 'funnel': drawn as bar.",
+        ],
+    )
+
+
+def test_colours_are_read_as_screens_write_them_and_unknown_ones_are_noted() -> None:
+    page = {
+        "type": "page",
+        "background": "linear-gradient(135deg, #123456, teal)",
+        "color": "blurple",
+        "children": [
+            {"type": "badge", "text": "a", "color": "rgba(255, 0, 0, .5)"},
+            {"type": "badge", "text": "b", "color": "success"},
+            {"type": "badge", "text": "c", "color": "transparent"},
+        ],
+    }
+    assert read(page) == (
+        Page(
+            background=["#123456", "teal"],
+            children=[
+                Badge(text="a", color="rgba(255, 0, 0, .5)"),
+                Badge(text="b", color="success"),
+                Badge(text="c"),
+            ],
+        ),
+        ["Ignored: color blurple of page."],
+    )
+
+
+def test_shares_heat_and_groups_are_understood() -> None:
+    assert read({"type": "bar", "stacked": "percent", "values": [1]})[0] == BarChart(
+        stacked=True, percent=True, values=[1]
+    )
+    heat = {"type": "heatmap", "xLabels": ["Mo"], "yLabels": ["am", "pm"], "values": [[1], [2]]}
+    assert read(heat)[0] == DataTable(columns=["", "Mo"], rows=[["am", 1], ["pm", 2]], heat=True)
+    nodes = [{"id": "a", "group": "G"}, {"id": "b", "shape": "cloud"}]
+    assert read({"type": "diagram", "nodes": nodes})[0] == Diagram(
+        nodes=[DiagramNode(id="a"), DiagramNode(id="b", shape="cloud")],
+        groups=[NodeGroup(label="G", nodes=["a"])],
+    )
+
+
+def test_a_field_that_only_says_how_something_looks_is_ignored_if_it_is_wrong() -> None:
+    page = {"type": "page", "gap": [1], "children": [{"type": "text", "text": "a", "grow": "x"}]}
+    element, notes = read(page)
+    assert element == Page(children=[TextBlock(text="a")])
+    assert notes == [
+        "Ignored: gap, because it is wrong: Expected `float | null`, got `array` - at `$.gap`.",
+        "Ignored: grow, because it is wrong: "
+        "Expected `float | null`, got `str` - at `$.children[0].grow`.",
+    ]
+
+
+def test_amounts_with_their_unit_are_numbers_and_paper_has_a_size() -> None:
+    assert read({"type": "bar", "values": ["$1,200", "$90.5"]})[0] == BarChart(
+        values=[1200.0, 90.5], unit="$"
+    )
+    assert read({"type": "page", "size": "A4", "children": []})[0] == Page(
+        size="1240x1754", children=[]
+    )
+    replies = read({"type": "sequence", "messages": ["A -> B: ask", "B --> A: tell"]})[0]
+    assert replies == SequenceDiagram(
+        messages=[
+            ["A", "B", "ask"],
+            SequenceMessage(start="B", end="A", text="tell", dashed=True),
+        ]
+    )

@@ -22,16 +22,8 @@ NOTES = {
     "chart-01-ab-test-checkout": ["Ignored: legend of bar."],
     "chart-03-training-minutes": ["Ignored: legend of bar."],
     "diagram-01-vet-clinic-schema": ["Ignored: ports."],
-    "diagram-03-tls13-handshake": ["Ignored: activate, deactivate."],
-    "diagram-02-password-reset": ["Ignored: activate."],
     "diagram-05-printer-help": ["Ignored: style."],
     "layout-05-handball-matchday": ["Ignored: highlight of table."],
-    "svg-09-wash-hands": [
-        "No ready-made picture is named 'towel'; the nearest are roll-of-paper, owl, well."
-    ],
-    "svg-05-rpg-game-hud": [
-        "No ready-made picture is named 'potion'; the nearest are spoon, onion, potato.",
-    ],
 }
 
 

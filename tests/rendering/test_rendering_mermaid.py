@@ -25,6 +25,7 @@ from limner.rendering.elements import (
     NodeGroup,
     PieChart,
     ScatterPlot,
+    SequenceActivation,
     SequenceDiagram,
     SequenceFrame,
     SequenceMessage,
@@ -130,8 +131,12 @@ def test_a_sequence_with_aliases_notes_and_blocks_is_parsed() -> None:
                 message("API", "API", "rests"),
             ],
             frames=[SequenceFrame(label="loop [each second]", first=1, last=1)],
+            activations=[
+                SequenceActivation(actor="API", first=0, last=3),
+                SequenceActivation(actor="Browser", first=1, last=3),
+            ],
         ),
-        ["Ignored: activate."],
+        [],
     )
 
 
@@ -156,7 +161,7 @@ def test_a_class_diagram_with_members_and_relations_is_parsed() -> None:
                 DiagramNode(id="Collar"),
                 DiagramNode(id="Owner"),
                 DiagramNode(id="Cat"),
-                DiagramNode(id="List<T>", rows=["+add(item)"]),
+                DiagramNode(id="List", label="List<T>", rows=["+add(item)"]),
             ],
             edges=[
                 DiagramEdge(start="Dog", end="Animal", arrow="triangle"),
@@ -321,7 +326,7 @@ def test_a_note_stands_beside_its_class_or_state() -> None:
     [
         ("%%{init: {'theme': 'dark'}}%%\nflowchart LR\n a --> b", "init"),
         ("---\ntitle: T\nconfig:\n  theme: dark\n---\nflowchart LR\n a --> b", "config"),
-        ("sequenceDiagram\n A->>+B: hi\n B-->>-A: ok", "activate"),
+        ("sequenceDiagram\n A->>B: hi\n destroy B", "destroy"),
     ],
 )
 def test_what_is_left_out_is_reported(source: str, ignored: str) -> None:
@@ -544,3 +549,37 @@ def test_classes_of_style_paint_states() -> None:
         DiagramNode(id="B", shape="round"),
     ]
     assert notes == []
+
+
+def test_actors_work_for_a_while_are_grouped_and_messages_get_lost() -> None:
+    source = """sequenceDiagram
+        box Clinic
+        participant R
+        end
+        P->>+R: ask
+        activate P
+        R--xP: no
+        R-->>-P: later
+        deactivate P
+    """
+    sequence, notes = parse_mermaid(source)
+    assert sequence == SequenceDiagram(
+        actors=["R", "P"],
+        groups=[NodeGroup(label="Clinic", nodes=["R"])],
+        messages=[
+            SequenceMessage(start="P", end="R", text="ask"),
+            SequenceMessage(start="R", end="P", text="no", dashed=True, lost=True),
+            SequenceMessage(start="R", end="P", text="later", dashed=True),
+        ],
+        activations=[
+            SequenceActivation(actor="R", first=0, last=2),
+            SequenceActivation(actor="P", first=0, last=2),
+        ],
+    )
+    assert notes == []
+
+
+def test_a_class_with_parameters_is_the_class_without_them() -> None:
+    diagram, _ = parse_mermaid("classDiagram\n class Repo~T~\n Repo <|.. OrderRepo")
+    assert isinstance(diagram, Diagram)
+    assert diagram.nodes == [DiagramNode(id="Repo", label="Repo<T>"), DiagramNode(id="OrderRepo")]

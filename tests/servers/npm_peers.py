@@ -25,8 +25,13 @@ def needs_npm(package: str) -> pytest.MarkDecorator:
 
 def program(package: str, name: str) -> Path:
     """A program of a package, which is installed if it is not."""
+    return installed_file(package, f".bin/{name}")
+
+
+def installed_file(package: str, name: str) -> Path:
+    """A file below `node_modules`, of a package that is installed if it is not."""
     folder = folder_of(package)
-    found = folder / "node_modules" / ".bin" / name
+    found = folder / "node_modules" / name
     if not found.exists():
         npm = shutil.which("npm")
         assert npm is not None, "npm is not installed"

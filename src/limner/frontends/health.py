@@ -307,9 +307,9 @@ async def _extras(_: Limner) -> str:
 CHECKS: dict[str, Callable[[Limner], Awaitable[str]]] = {
     "settings": _settings,
     "home": _home,
-    "blobs": _blobs,
     "database": _database,
     "backups": _backups,
+    "blobs": _blobs,
     "imaging": _imaging,
     "assets": _assets,
     "providers": _providers,

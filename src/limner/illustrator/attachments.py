@@ -220,8 +220,10 @@ def _on(part: Part, parent: Part, slot: Slot) -> Part:
     room = parent.width * (0.8 if slot.of > 1 else 1.1)
     tall = math.inf if figures.is_flat(parent.info) else parent.height * (0.85 if astride else 1.3)
     size = min(part.size, room / slot.of, tall)
-    # A rider is a little lower, so that seat and saddle meet.
-    return _put(part, parent, size=size, foot=(x, seat[1] + size * 0.06 * astride), nearer=1)
+    # A rider is a little lower, so that seat and saddle meet, and so is a thing on a pointed roof.
+    roof = parent.info.group.startswith("place-") and parent.at("seat") is None
+    sunk = size * (0.06 * astride + 0.14 * roof)
+    return _put(part, parent, size=size, foot=(x, seat[1] + sunk), nearer=1)
 
 
 def _on_shoulder(part: Part, parent: Part, slot: Slot) -> Part:

@@ -13,11 +13,11 @@ from limner.illustrator import assets, figures, grammar, land, styles
 from limner.illustrator.assets import AssetInfo
 from limner.illustrator.attachments import Part
 from limner.illustrator.backdrop import draw_backdrop, draw_foreground, find_frame
-from limner.illustrator.groups import group
+from limner.illustrator.groups import Group, group
 from limner.illustrator.layout import KeptRoom, Layout, keep_places, spots_of
 from limner.illustrator.palette import recolour, recolour_part
 from limner.illustrator.parsed_prompt import ParsedPrompt, Relation, Subject
-from limner.illustrator.placement import Placed, place
+from limner.illustrator.placement import Box, Placed, close_up, place
 from limner.illustrator.scenes import HOUR_OF, INDOORS, SUNLESS, Scene, usual_place
 from limner.illustrator.shadows import PLAIN, Lighting, draw_lit, find_lighting
 from limner.imaging.fonts import CJK
@@ -73,6 +73,8 @@ def compose(
     arranging = Random(random.random())  # noqa: S311 - arranges pictures
     groups = group(things)
     placed = place(groups, frame, width=width, height=height, random=arranging)
+    if scene.has(*INDOORS) and _is_still_life(groups):
+        placed = [close_up(placed[0], width=width, height=height)]
     if kept is not None:
         placed = keep_places(placed, groups, kept, frame, width=width, height=height)
     layout = Layout(
@@ -85,7 +87,7 @@ def compose(
     )
     if layout.room is None and scene.has(*INDOORS):
         furnished = len(placed) > _ROOMY or any(map(_is_furniture, things))
-        boxes = tuple(one.fraction_of(width, height) for one in placed)
+        boxes = tuple(_wall_box(one.fraction_of(width, height), one) for one in placed)
         layout = replace(layout, room=KeptRoom(furnished=furnished, taken=boxes))
     room = layout.room or KeptRoom()
     source = draw_backdrop(
@@ -122,6 +124,22 @@ def _apply_style(canvas: Canvas, drawings: dict[str, Asset], style: str) -> None
         box = 'x="0" y="0" width="1" height="1" color-interpolation-filters="sRGB"'
         grading = canvas.define(f'<filter id="{{id}}" {box}>{steps}</filter>')
         canvas.shapes = [f'<g filter="{grading}">{"".join(canvas.shapes)}</g>']
+
+
+def _is_still_life(groups: Sequence[Group]) -> bool:
+    """Whether a picture shows only a table and small things on it."""
+    if len(groups) != 1:
+        return False
+    first, *others = groups[0].parts
+    small = all(figures.is_tabletop(part.info) for part in others)
+    return first.info.name in _TABLES and bool(others) and small
+
+
+def _wall_box(box: Box, placed: Placed) -> Box:
+    """The box of a thing before a wall; above a sofa, the wall can be seen."""
+    left, top, right, bottom = box
+    low = placed.group.parts[0].info.name == "couch-and-lamp"
+    return left, top + (bottom - top) * 0.5 * low, right, bottom
 
 
 def _is_furniture(thing: Subject) -> bool:
@@ -185,8 +203,12 @@ def _with_table(things: list[Subject], scene: Scene, *, may_add: bool) -> list[S
     if not (tables or may_add):
         return things
     table = tables[0] if tables else len(things)
+    # The table that no one asked for is less important than what is on it.
+    larger = 1.0 if tables else 1.35
     tied = [
-        replace(thing, relation=Relation("on", table)) if place in loose else thing
+        replace(thing, relation=Relation("on", table), scale=thing.scale * larger)
+        if place in loose
+        else thing
         for place, thing in enumerate(things)
     ]
     return tied if tables else [*tied, Subject(asset="table", words="table")]
@@ -273,7 +295,10 @@ def _draw(
             land.draw_rails(canvas, foot=foot)
     before = len(canvas.shapes)
     _extend(canvas, placed, drawings)
-    for part in placed.parts():
+    is_table = placed.group.parts[0].info.name in _TABLES
+    for nth, part in enumerate(placed.parts()):
+        if is_table and nth:
+            _draw_contact(canvas, part)
         _draw_part(canvas, part, drawings)
     shapes = canvas.shapes[before:]
     if light is not PLAIN:
@@ -283,6 +308,14 @@ def _draw(
     for part in placed.parts():
         if part.info.name == SIGN and texts:
             _draw_lettering(canvas, part, texts)
+
+
+def _draw_contact(canvas: Canvas, part: Part) -> None:
+    """The shadow of a thing right under it."""
+    left, _, right, bottom = part.drawn
+    half = (right - left) / 2
+    dark = canvas.glow("#2a1408", "#2a1408", opacities=(0.45, 0))
+    canvas.ellipse((left + right) / 2, bottom - half * 0.02, half * 1.15, half * 0.18, dark)
 
 
 def _extend(canvas: Canvas, placed: Placed, drawings: dict[str, Asset]) -> None:

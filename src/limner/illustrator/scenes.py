@@ -10,7 +10,7 @@ import msgspec
 PLACES = {
     "beach": "beach, seaside, seashore, shore, coast, sandy beach, tropical beach, sand, seafront",
     "sea": "sea, ocean, waves, open sea, high seas",
-    "lake": "lake, pond, ~lagoon, ~bay, ~fjord, waterside, lakeside, water",
+    "lake": "lake, pond, ~swimming pool, ~pool, ~lagoon, ~bay, ~fjord, waterside, lakeside, water",
     "river": "river, stream, creek, brook, riverbank, ~canal",
     "waterfall": "waterfall, waterfalls, cascade",
     "path": "path, trail, footpath, pathway, dirt road, country road, country lane",
@@ -19,7 +19,7 @@ PLACES = {
     "valley": "valley",
     "canyon": "canyon, gorge, ~ravine, ~grand canyon",
     "mountain top": "mountain top, mountaintop, summit, peak, mountain peak",
-    "cave": "cave, cavern, grotto",
+    "cave": "cave, cavern, grotto, ~dungeon, ~tunnel, ~mine",
     "swamp": "swamp, marsh, bog, wetland, ~mangrove",
     "ice": "ice, icy, frozen lake, iceberg, icebergs, glacier",
     "mars": "mars, martian, red planet, planet mars",
@@ -27,12 +27,13 @@ PLACES = {
     "snow-capped mountain, snow capped mountains, snow capped mountain",
     "forest": "~campsite, ~campground, forest, woods, woodland, pine forest, trees",
     "jungle": "jungle, rainforest, rain forest, tropical forest, in the jungle",
-    "park": "park, city park, ~playground area, ~golf course",
+    "park": "park, city park, ~playground area, ~golf course, ~zoo",
     "garden": "garden, backyard, ~yard, front yard, flower garden, in the garden",
     "farm": "farm, farmyard, ~ranch, ~orchard, ~vineyard",
     "village": "village, town, small village, small town",
     "market": "market, marketplace, street market, farmers market, fruit stall, fruit stalls, "
-    "market stall, market stalls, ~fair, ~bazaar",
+    "market stall, market stalls, ~fair, ~bazaar, "
+    "~supermarket, ~grocery store",
     "harbour": "harbour, harbor, fishing village, port, marina, dock, docks, ~pier",
     "savanna": "savanna, savannah, african plain, ~safari, ~steppe",
     "graveyard": "graveyard, cemetery, churchyard",
@@ -44,7 +45,8 @@ PLACES = {
     "city": "city, ~london, ~paris, ~berlin, ~rome, "
     "skyline, cityscape, downtown, skyscrapers, skyscraper, city skyline, "
     "metropolis, ~new york, ~tokyo, urban",
-    "street": "street, road, sidewalk, pavement, city street, ~highway, crosswalk",
+    "street": "street, road, sidewalk, pavement, city street, ~highway, crosswalk, "
+    "~alley, ~parking lot, ~town square, ~train station, ~railway station",
     "desert": "desert, dunes, sahara, sand dunes, sand dune, dune",
     "snow": "snow, snowy, winter, frozen, arctic, antarctica, antarctic, north pole, "
     "south pole, tundra, snowy field, snowy landscape, wintry, snowfield",
@@ -56,7 +58,7 @@ PLACES = {
     "underwater": "underwater, under water, under the sea, under the ocean, seabed, ocean floor, "
     "coral reef, reef, deep sea, sea floor, ~aquarium, beneath the waves",
     "room": "room, interior, indoors, indoor, inside a house, floor, living space, ~workshop, "
-    "~on the wall, ~against the wall",
+    "~on the wall, ~against the wall, ~garage, ~attic, ~basement, ~gym, ~throne room, ~ballroom",
     "bedroom": "bedroom, bed room",
     "bathroom": "bathroom, bath room",
     "living room": "living room, lounge, livingroom, parlor, parlour",
@@ -67,7 +69,8 @@ PLACES = {
     "crowd": "in front of a crowd, in front of an audience, before a crowd, before an audience, "
     "for a crowd, cheering crowd, concert crowd",
     "stage": "stage, concert stage, theatre, theater, concert hall, on stage, ~concert, ~opera",
-    "cafe": "cafe, café, coffee shop, coffeehouse, ~restaurant, ~diner, coffee house",
+    "cafe": "cafe, café, coffee shop, coffeehouse, ~restaurant, ~diner, coffee house, "
+    "~bar, ~pub, ~canteen",
 }
 HOURS = {
     "day": "daylight, daytime, sunny, noon, midday, afternoon, sunlit, sunny day, summer day",
@@ -83,6 +86,7 @@ WEATHERS = {
     "snowfall": "snowing, snowfall, snowstorm, blizzard, falling snow, snowflakes",
     "fog": "fog, foggy, mist, misty, haze, hazy",
     "clouds": "cloudy, overcast, cloudy sky, grey sky, gray sky, cloudy day",
+    "wind": "wind, windy, windy day, breeze, breezy",
     "aurora": "aurora, northern lights, aurora borealis, polar lights",
     "autumn": "autumn, autumnal, fall leaves, fall foliage, autumn leaves",
     "spring": "spring, springtime, cherry blossom, cherry blossoms, in bloom",

@@ -236,6 +236,28 @@ def draw_leaves(canvas: Canvas) -> None:
         canvas.ellipse(x, y, size, size * 0.5, colour, transform=turn, opacity="0.9")
 
 
+def draw_wind(canvas: Canvas) -> None:
+    """Gusts, and leaves that they carry."""
+    unit = canvas.unit
+    for place, down, long in (
+        (0.02, 0.3, 0.4),
+        (0.55, 0.14, 0.36),
+        (0.56, 0.42, 0.36),
+        (0.1, 0.5, 0.3),
+    ):
+        x, y, curl = canvas.width * place, canvas.height * down, unit * 0.035
+        data = f"M{number(x)} {number(y)}h{number(long * canvas.width)}"
+        data += f"a{number(curl)} {number(curl)} 0 1 0 {number(-curl)} {number(-curl)}"
+        canvas.line(data, "#ffffff", unit * 0.009, opacity="0.75")
+        second = f"M{number(x + unit * 0.06)} {number(y + unit * 0.03)}"
+        second += f"h{number(long * canvas.width * 0.6)}"
+        canvas.line(second, "#ffffff", unit * 0.006, opacity="0.6")
+        for step in range(3):
+            at = x + long * canvas.width * (0.2 + 0.3 * step), y + unit * (0.015 + 0.02 * step)
+            turn = f"rotate({40 + 50 * step} {number(at[0])} {number(at[1])})"
+            canvas.ellipse(*at, unit * 0.013, unit * 0.006, "#6f9a3a", transform=turn)
+
+
 def draw_fog(canvas: Canvas, light: Light, *, horizon: float, share: float) -> None:
     """Mist everywhere, and bands of it near the horizon; ``share`` is how thick it is."""
     pale = mix(mix(light.sky[2], "#ffffff", 0.4), "#8f98a3", 0.12)

@@ -150,8 +150,10 @@ def mask(data: bytes, *, limits: WorkerLimits, size: tuple[int, int], way: MaskW
     """
     _, opened = open_picture(data, limits=limits)
     drawn = turn_upright(opened.image, opened.orientation)
-    if drawn.has_transparency_data:
-        marked = drawn.convert("RGBA").getchannel("A").point(_BELOW_HALF)
+    alpha = drawn.convert("RGBA").getchannel("A") if drawn.has_transparency_data else None
+    # A browser and many editors write an alpha channel also if everything is opaque.
+    if alpha is not None and alpha.getextrema() != (255, 255):
+        marked = alpha.point(_BELOW_HALF)
     else:
         marked = drawn.convert("L").point(_HALF_AND_MORE)
     return _encode_mask(marked.resize(size, Image.Resampling.NEAREST), way)

@@ -20,8 +20,11 @@ from limner.rendering.elements import (
     PieChart,
     ScatterPlot,
 )
+from limner.rendering.text import TextLines
 
 _MAX_LABELLED_POINTS = 40
+# The least size of a number in a part of a bar, in parts of the usual size.
+_LEAST_LABEL = 0.55
 _STEPS = (1, 2, 2.5, 5, 10)
 
 
@@ -120,6 +123,9 @@ def read_data(chart: Chart, palette: Sequence[str]) -> ChartData:
 def draw_chart(chart: Chart, brush: Brush, box: Rect) -> None:
     """Draw a chart into a box."""
     data = read_data(chart, brush.style.theme.series)
+    if isinstance(chart, BarChart) and chart.percent:
+        chart = msgspec.structs.replace(chart, stacked=True, unit=chart.unit or "%")
+        data = _as_shares(data)
     box = _draw_footer(chart, brush, brush.title(box, chart))
     if isinstance(chart, PieChart):
         _draw_pie(chart, data, brush, box)
@@ -131,6 +137,25 @@ def draw_chart(chart: Chart, brush: Brush, box: Rect) -> None:
         _draw_horizontal(chart, data, brush, box)
     else:
         _draw_upright(chart, data, brush, box)
+
+
+def _as_shares(data: ChartData) -> ChartData:
+    """The same rows, with each value as its share of the sum over all rows, in percent."""
+    sums = [
+        sum(abs(row.values[place] or 0) for row in data.rows if place < len(row.values)) or 1
+        for place in range(len(data.labels))
+    ]
+    rows = [
+        msgspec.structs.replace(
+            row,
+            values=[
+                None if value is None else round(value / sums[place] * 100, 1)
+                for place, value in enumerate(row.values)
+            ],
+        )
+        for row in data.rows
+    ]
+    return msgspec.structs.replace(data, rows=rows)
 
 
 def _draw_footer(chart: Chart, brush: Brush, box: Rect) -> Rect:
@@ -173,7 +198,7 @@ def _draw_legend(data: ChartData, brush: Brush, box: Rect) -> Rect:
 
 def _draw_upright(chart: Chart, data: ChartData, brush: Brush, box: Rect) -> None:
     base = brush.style.base
-    stacked = isinstance(chart, BarChart) and chart.stacked
+    stacked = isinstance(chart, BarChart | AreaChart) and chart.stacked
     scale = _value_scale(chart, data, stacked=stacked)
     plot = _plot_area(chart, data, brush, box, scale)
     _draw_grid(chart, brush, plot, scale)
@@ -218,7 +243,9 @@ def _value_scale(chart: Chart, data: ChartData, *, stacked: bool) -> Scale:
         columns += [[value] for value in lines.values]
         sums = [sum(value for value in column if value > 0) for column in columns]
         lows = [sum(value for value in column if value < 0) for column in columns]
-        return nice_scale(min(lows, default=0), max(sums, default=1))
+        # Shares are rounded, so that their sum may be a little more than 100.
+        is_percent = isinstance(chart, BarChart) and chart.percent
+        return nice_scale(min(lows, default=0), 100 if is_percent else max(sums, default=1))
     values = data.values
     low, high = min(values), max(values)
     # Bars start at zero, or their lengths would not compare. Lines may start elsewhere.
@@ -227,6 +254,8 @@ def _value_scale(chart: Chart, data: ChartData, *, stacked: bool) -> Scale:
         least, most = low - (high - low) * 0.15, high + (high - low) * 0.1
     else:
         least, most = min(low, 0), max(high * 1.05, 0)
+        if chart.unit == "%" and high <= 100:
+            most = min(most, 100)
     if chart.y_min is not None and not isinstance(chart, BarChart):
         least = min(chart.y_min, low)
     if chart.y_max is not None:
@@ -274,6 +303,12 @@ def _y_title(chart: Chart) -> str:
 
 def _text(chart: Chart, value: float | None) -> str:
     return format_number(value, chart.unit, thousands=chart.thousands)
+
+
+def _with_unit(chart: Chart, value: float) -> str:
+    """A number with its unit, which stands beside the axis in charts that have one."""
+    text = _text(chart, value)
+    return text if not chart.unit or is_attached(chart.unit) else f"{text} {chart.unit}"
 
 
 def _is_sketch(chart: Chart) -> bool:
@@ -375,9 +410,19 @@ def _draw_lines(chart: Chart, data: ChartData, brush: Brush, plot: Rect, scale: 
     band = plot.width / max(len(data.labels), 1)
     labelled = chart.show_values and len(data.values) <= _MAX_LABELLED_POINTS
     labels: list[LinePoint] = []
+    stacked = isinstance(chart, AreaChart) and chart.stacked
+    sums = [0.0] * len(data.labels)
     for row in data.rows:
+        below = [(plot.x + band * (at + 0.5), _y(plot, scale, low)) for at, low in enumerate(sums)]
+        if stacked:
+            given = [*row.values, *[None] * (len(sums) - len(row.values))]
+            sums = [low + (value or 0) for low, value in zip(sums, given, strict=False)]
         points = [
-            (plot.x + band * (place + 0.5), _y(plot, scale, value), value)
+            (
+                plot.x + band * (place + 0.5),
+                _y(plot, scale, sums[place] if stacked else value),
+                value,
+            )
             for place, value in enumerate(row.values)
             if value is not None
         ]
@@ -385,7 +430,10 @@ def _draw_lines(chart: Chart, data: ChartData, brush: Brush, plot: Rect, scale: 
             floor = _y(plot, scale, max(scale.ticks[0], 0))
             outline = [(x, y) for x, y, _ in points]
             around = [(points[0][0], floor), *outline, (points[-1][0], floor)]
-            brush.canvas.path(closed(around), row.color, fill_opacity="0.28")
+            if stacked:
+                around = [*outline, *reversed(below)]
+            opacity = "0.55" if stacked else "0.28"
+            brush.canvas.path(closed(around), row.color, fill_opacity=opacity)
         data_path = _path(row.values, points)
         dash = {"stroke_dasharray": f"{base * 0.6:.1f} {base * 0.4:.1f}"} if row.dashed else {}
         brush.canvas.line(data_path, row.color, base * 0.2, stroke_linejoin="round", **dash)
@@ -459,8 +507,12 @@ def _label_lines(chart: Chart, points: Sequence[LinePoint], brush: Brush, plot: 
                 stroke_width=number(edge),
                 stroke_linejoin="round",
             )
-    if left_out:
-        brush.notes.append(f"{left_out} values of the chart are not written: no room.")
+    _note_left_out(brush, left_out)
+
+
+def _note_left_out(brush: Brush, count: int) -> None:
+    if count:
+        brush.notes.append(f"{count} values of the chart are not written: no room.")
 
 
 def _near_points(points: Sequence[LinePoint], base: float) -> list[list[LinePoint]]:
@@ -497,10 +549,43 @@ def _place_labels(
     return best
 
 
+def _fitting_lines(text: str, brush: Brush, wide: float, high: float) -> TextLines:
+    """A label in lines: smaller text is better than words that are cut off."""
+    size = brush.style.pixels("small")
+    lines = brush.wrap(text, size, wide)
+    while lines.height > high and size > brush.style.base * 0.45:
+        size *= 0.92
+        lines = brush.wrap(text, size, wide)
+    return lines
+
+
+def _label_part(brush: Brush, bar: Rect, text: str, color: str) -> bool:
+    """Write a number into a part of a bar, smaller if need be; False if it has no room."""
+    size = min(1.0, bar.width / max(brush.width(text, "small", bold=True), 1))
+    if size < _LEAST_LABEL:
+        return False
+    pixels = size * brush.style.pixels("small")
+    brush.line(*bar.middle, text, pixels, bold=True, color=readable_on(color))
+    return True
+
+
+def _draw_upright_grid(chart: Chart, brush: Brush, plot: Rect, scale: Scale) -> None:
+    """The lines and numbers of an axis that goes across."""
+    theme = brush.style.theme
+    for tick in scale.ticks:
+        x = plot.x + plot.width * scale.share(tick)
+        brush.canvas.line(f"M{number(x)} {number(plot.y)}V{number(plot.bottom)}", theme.line, 1)
+        y = plot.bottom + brush.style.base * 0.9
+        brush.line(x, y, _text(chart, tick), "small", color=theme.muted)
+
+
 def _draw_horizontal(chart: BarChart, data: ChartData, brush: Brush, box: Rect) -> None:
     base = brush.style.base
     scale = _value_scale(chart, data, stacked=chart.stacked)
-    left = min(max(brush.width(label, "small") for label in data.labels), box.width * 0.4) + base
+    names = min(max(brush.width(label, "small") for label in data.labels), box.width * 0.4) + base
+    left = names
+    if min(data.values, default=0) < 0 and not chart.stacked:
+        left += base * 1.8  # for the numbers to the left of the bars
     below = chart.x_label or _y_title(chart)
     if below:
         middle = box.x + left + (box.width - left) / 2
@@ -513,19 +598,16 @@ def _draw_horizontal(chart: BarChart, data: ChartData, brush: Brush, box: Rect) 
         max(box.width - left - base * 3, 1),
         max(box.height - base * 1.8, base),
     )
-    for tick in scale.ticks:
-        x = plot.x + plot.width * scale.share(tick)
-        brush.canvas.line(
-            f"M{number(x)} {number(plot.y)}V{number(plot.bottom)}", brush.style.theme.line, 1
-        )
-        text = _text(chart, tick)
-        brush.line(x, plot.bottom + base * 0.9, text, "small", color=brush.style.theme.muted)
+    _draw_upright_grid(chart, brush, plot, scale)
     band = plot.height / len(data.labels)
     colors = _bar_colours(chart, data)
     share = band * 0.72 / (1 if chart.stacked else len(data.rows))
+    left_out = 0
     for place, label in enumerate(data.labels):
         y = plot.y + band * (place + 0.5)
-        brush.line(plot.x - base * 0.5, y, label, "small", align="end", max_width=left - base * 0.5)
+        lines = _fitting_lines(label, brush, names - base * 0.9, band * 0.96)
+        beside = Rect(box.x, y - band / 2, names - base * 0.5, band)
+        brush.lines(beside, lines, align="end", centred=True)
         total = 0.0
         for row_place, row in enumerate(data.rows):
             value = row.values[place] if place < len(row.values) else None
@@ -545,11 +627,13 @@ def _draw_horizontal(chart: BarChart, data: ChartData, brush: Brush, box: Rect) 
             brush.panel(bar, color, radius=0 if chart.stacked else base * 0.15)
             text = _text(chart, value)
             if chart.show_values and chart.stacked:
-                brush.line(*bar.middle, text, "small", bold=True, color=readable_on(color))
+                left_out += not _label_part(brush, bar, text, color) and bool(value)
             elif chart.show_values:
-                brush.line(
-                    bar.right + base * 0.4, bar.middle[1], text, "small", align="start", bold=True
-                )
+                before = value < 0
+                x = bar.x - base * 0.4 if before else bar.right + base * 0.4
+                align = "end" if before else "start"
+                brush.line(x, bar.middle[1], text, "small", align=align, bold=True)
+    _note_left_out(brush, left_out)
 
 
 def _draw_scatter(chart: ScatterPlot, data: ChartData, brush: Brush, box: Rect) -> None:
@@ -667,7 +751,8 @@ def _draw_pie(chart: PieChart, data: ChartData, brush: Brush, box: Rect) -> None
     colors = [parse_colour(color, field="colors") for color in chart.colors]
     colors = colors or list(brush.style.theme.series)
     texts = [
-        f"{label}  {_text(chart, value)}" for label, value in zip(data.labels, values, strict=False)
+        f"{label}  {_with_unit(chart, value)}"
+        for label, value in zip(data.labels, values, strict=False)
     ]
     widest = max(brush.width(text, "body") for text in texts)
     legend = min(widest + base * 2.2, box.width * 0.55)
@@ -700,21 +785,25 @@ def _draw_pie(chart: PieChart, data: ChartData, brush: Brush, box: Rect) -> None
                 color=readable_on(color),
             )
         angle = end
-        line_y = box.y + box.height / 2 + (place - (len(values) - 1) / 2) * base * 1.9
-        left = box.right - legend + base * 0.6
-        brush.panel(
-            Rect(left, line_y - base * 0.45, base * 0.9, base * 0.9), color, radius=base * 0.2
+        down = (place - (len(values) - 1) / 2) * base * 1.9
+        row = Rect(
+            box.right - legend + base * 0.6, box.y + box.height / 2 + down, legend, text_size
         )
-        brush.line(
-            left + base * 1.3,
-            line_y,
-            texts[place],
-            text_size,
-            align="start",
-            max_width=legend - base * 1.9,
-        )
+        _draw_legend_row(brush, row, texts[place], color)
     if chart.donut:
         brush.canvas.ellipse(x, y, radius * 0.56, radius * 0.56, brush.style.theme.background)
+        words = brush.wrap(chart.center, "heading", radius * 0.95, bold=True)
+        middle = Rect(x - radius * 0.5, y - radius * 0.5, radius, radius)
+        brush.lines(middle, words, align="center", bold=True, centred=True)
+
+
+def _draw_legend_row(brush: Brush, row: Rect, text: str, color: str) -> None:
+    """A square and a text; the height of the row is the size of the text."""
+    base = brush.style.base
+    square = Rect(row.x, row.y - base * 0.45, base * 0.9, base * 0.9)
+    brush.panel(square, color, radius=base * 0.2)
+    room = row.width - base * 1.9
+    brush.line(row.x + base * 1.3, row.y, text, row.height, align="start", max_width=room)
 
 
 def _slice(x: float, y: float, radius: float, start: float, end: float) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from colorsys import hls_to_rgb
 
 import msgspec
 
@@ -45,7 +46,19 @@ _WORDS = _CSS.split()
 NAMES: Mapping[str, str] = {
     name: f"#{value}" for name, value in zip(_WORDS[::2], _WORDS[1::2], strict=True)
 }
-_HEX = re.compile(r"#(?:[0-9a-f]{3}|[0-9a-f]{6})")
+_HEX = re.compile(r"#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})")
+_AMOUNT = r"(\d{1,4}(?:\.\d{1,6})?)"
+_FUNCTION = re.compile(
+    rf"(rgb|hsl)a?\({_AMOUNT}(?:deg)?,?{_AMOUNT}%?,?{_AMOUNT}%?(?:[,/][\d.]{{1,8}}%?)?\)"
+)
+# What screens call colours by their purpose.
+_ROLES = {
+    **dict.fromkeys(("primary", "info", "link"), "#2563eb"),
+    **dict.fromkeys(("success", "positive", "ok"), "#16a34a"),
+    **dict.fromkeys(("danger", "error", "negative", "critical"), "#dc2626"),
+    **dict.fromkeys(("warning", "warn"), "#d97706"),
+    **dict.fromkeys(("muted", "secondary", "neutral"), "#64748b"),
+}
 
 
 class Theme(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,21 +135,33 @@ THEMES: Mapping[str, Theme] = {
 
 
 def parse_colour(text: str, *, field: str = "color") -> str:
-    """A colour as ``#rrggbb``, from a name of CSS or from hexadecimal digits.
+    """A colour as ``#rrggbb``, from a name of CSS, a role, hexadecimal digits, rgb() or hsl().
+
+    How transparent a colour is does not count.
 
     Raises:
-        InputInvalid: it is neither.
+        InputInvalid: it is none of these.
     """
     plain = "".join(text.lower().split())
-    if plain in NAMES:
-        return NAMES[plain]
+    if named := NAMES.get(plain) or _ROLES.get(plain):
+        return named
+    if found := _FUNCTION.fullmatch(plain):
+        return _from_numbers(found[1], [float(one) for one in found.groups()[1:]])
     if not _HEX.fullmatch(plain):
         raise InputInvalid(
             f"{text[:40]!r} is not a colour",
             field=field,
             hint="Write a name as 'teal', or hexadecimal digits as '#0a7e8c'.",
         )
-    return plain if len(plain) > 4 else "#" + "".join(digit * 2 for digit in plain[1:])
+    return plain[:7] if len(plain) > 5 else "#" + "".join(digit * 2 for digit in plain[1:4])
+
+
+def _from_numbers(kind: str, numbers: Sequence[float]) -> str:
+    one, two, three = numbers
+    parts = (one / 255, two / 255, three / 255)
+    if kind == "hsl":
+        parts = hls_to_rgb(one % 360 / 360, min(three / 100, 1), min(two / 100, 1))
+    return "#" + "".join(f"{round(min(part, 1.0) * 255):02x}" for part in parts)
 
 
 def luminance(colour: str) -> float:

@@ -65,6 +65,7 @@ _ROOM: Mapping[str, tuple[float, float, float]] = {
     "folder": (0.0, 0.6, 0.5),
     "component": (0.9, 0.3, 0.0),
     "person": (0.0, 2.9, 2.9),
+    "cloud": (1.6, 1.2, 0.3),
     "text": (-0.8, -0.4, 0.0),
 }
 # The corners of shapes: a share of the width and one of the height, each with a distance from it.
@@ -316,9 +317,11 @@ class _Painter:
 
     def paint(self) -> None:
         """Frames first, then lines, then boxes and words."""
-        for box, frame in zip(self.layout.frames, self.sized.frames, strict=True):
-            if box is not None:
-                self._frame(box, frame)
+        frames = zip(self.layout.frames, self.sized.frames, strict=True)
+        placed = [(box, frame) for box, frame in frames if box is not None]
+        # A frame is drawn before those that are in it.
+        for box, frame in sorted(placed, key=lambda pair: -pair[0].width * pair[0].height):
+            self._frame(box, frame)
         for place, edge in enumerate(self.sized.edges):
             self._edge(edge, self.layout.edges[place])
         for head in self.heads:
@@ -511,27 +514,49 @@ class _Painter:
                 tip, foot = corners[1:3]
                 canvas.path(closed([tip, (tip[0], foot[1]), foot]), edge, **more)
         elif shape in _ROUND:
-            for less in (0.0, scale * 0.25) if shape == "double" else (0.0,):
-                across, down = box.width / 2 - less, box.height / 2 - less
-                inner = "none" if node.label else edge
-                canvas.ellipse(*box.middle, across, down, inner if less else fill, **more)
+            canvas.ellipse(*box.middle, box.width / 2, box.height / 2, fill, **more)
+            if shape == "double":
+                inner = box.inset(scale * 0.25)
+                middle = "none" if node.label else edge
+                canvas.ellipse(*box.middle, inner.width / 2, inner.height / 2, middle, **more)
         elif shape == "cylinder":
-            lid = _LID * scale
-            arc = f"A{number(box.width / 2)} {number(lid)} 0 0"
-            left, right, top = number(box.x), number(box.right), number(box.y + lid)
-            side, low = number(box.height - 2 * lid), number(box.bottom - lid)
-            body = f"M{left} {top}{arc} 1 {right} {top}v{side}{arc} 1 {left} {low}Z"
-            canvas.path(body, fill, **more)
-            canvas.line(f"M{left} {top}{arc} 0 {right} {top}", edge, self.stroke)
+            self._cylinder(box, fill, edge, more)
+        elif shape == "cloud":
+            canvas.path(_cloud(box), fill, **more)
         elif shape == "person":
-            draw_person(self.brush, Rect(box.x, box.y, box.width, scale * 2.7), edge)
+            draw_person(self.brush, box._replace(height=scale * 2.7), edge)
         elif shape != "text":
             radius = box.height / 2 if shape == "round" else scale * 0.4
             canvas.rect(*box, fill, rx=number(min(radius, scale * 1.6)), **more)
             if shape == "component":
-                for down in (0.45, 1.15):
-                    lug = (box.x - scale * 0.4, box.y + down * scale, scale * 0.8, scale * 0.4)
-                    canvas.rect(*lug, fill, **more)
+                self._lugs(box, fill, more)
+
+    def _cylinder(self, box: Rect, fill: str, edge: str, more: dict[str, str]) -> None:
+        lid = _LID * self.scale
+        arc = f"A{number(box.width / 2)} {number(lid)} 0 0"
+        left, right, top = number(box.x), number(box.right), number(box.y + lid)
+        side, low = number(box.height - 2 * lid), number(box.bottom - lid)
+        body = f"M{left} {top}{arc} 1 {right} {top}v{side}{arc} 1 {left} {low}Z"
+        self.brush.canvas.path(body, fill, **more)
+        self.brush.canvas.line(f"M{left} {top}{arc} 0 {right} {top}", edge, self.stroke)
+
+    def _lugs(self, box: Rect, fill: str, more: dict[str, str]) -> None:
+        scale = self.scale
+        for down in (0.45, 1.15):
+            lug = (box.x - scale * 0.4, box.y + down * scale, scale * 0.8, scale * 0.4)
+            self.brush.canvas.rect(*lug, fill, **more)
+
+
+def _cloud(box: Rect) -> str:
+    """The outline of a cloud: five bows."""
+    x, y, wide, high = box
+    points = ((0.2, 0.95), (0.08, 0.5), (0.36, 0.24), (0.68, 0.22), (0.92, 0.52), (0.82, 0.95))
+    places = [(x + wide * a, y + high * b) for a, b in points]
+    data = f"M{_pair(places[0])}"
+    for start, end in pairwise(places):
+        radius = number(math.dist(start, end) * 0.56)
+        data += f"A{radius} {radius} 0 0 1 {_pair(end)}"
+    return f"{data}Z"
 
 
 def draw_person(brush: Brush, box: Rect, colour: str) -> None:

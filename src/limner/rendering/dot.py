@@ -363,6 +363,11 @@ class _Parser:
         if way == "back":
             start, end = end, start
             head = _HEADS.get(values.get("arrowtail", "normal"), "end")
+        tail = _HEADS.get(values.get("arrowtail", "normal"), "end") != "none"
+        if way == "both" and head == "none" and tail:
+            start, end, head = end, start, "end"
+        if way == "none":
+            head = "none"
         middle = values.get("label", values.get("xlabel", ""))
         outer = [values.get("taillabel", ""), values.get("headlabel", "")]
         parts = [_text(text) for text in (outer[0], middle, outer[1])]
@@ -374,7 +379,7 @@ class _Parser:
             dashed=_is_dashed(values),
             free=values.get("constraint", "").lower() == "false",
             hidden="invis" in values.get("style", ""),
-            arrow="both" if way == "both" else ("none" if way == "none" else head),
+            arrow="both" if way == "both" and tail and head != "none" else head,
         )
 
 

@@ -105,10 +105,11 @@ class InputField(DocumentElement, frozen=True, kw_only=True, tag="field"):
 
 
 class Checkbox(DocumentElement, frozen=True, kw_only=True):
-    """A box with a label."""
+    """A box with a label; with ``radio`` it is round."""
 
     label: Words
     checked: bool = False
+    radio: bool = False
 
 
 class Toggle(DocumentElement, frozen=True, kw_only=True):
@@ -124,6 +125,17 @@ class Metric(DocumentElement, frozen=True, kw_only=True):
     label: Words
     value: Words | Number
     change: Words = ""
+
+
+class ProgressBar(DocumentElement, frozen=True, kw_only=True, tag="progress"):
+    """A bar that is filled up to a value; ``text`` replaces the number beside it."""
+
+    label: Words = ""
+    value: Number
+    max: Number | None = None
+    unit: Annotated[str, Meta(max_length=20)] = ""
+    text: Words = ""
+    color: Colour | None = None
 
 
 class ItemList(DocumentElement, frozen=True, kw_only=True, tag="list"):
@@ -195,9 +207,10 @@ class Chart(TitledElement, frozen=True, kw_only=True):
 
 
 class BarChart(Chart, frozen=True, kw_only=True, tag="bar"):
-    """Bars; several series stand side by side, or ``stacked``."""
+    """Bars; several series stand side by side, or ``stacked``, with ``percent`` up to 100 %."""
 
     stacked: bool = False
+    percent: bool = False
     horizontal: bool = False
 
 
@@ -206,13 +219,16 @@ class LineChart(Chart, frozen=True, kw_only=True, tag="line"):
 
 
 class AreaChart(Chart, frozen=True, kw_only=True, tag="area"):
-    """Lines with the area below them filled."""
+    """Lines with the area below them filled; ``stacked`` puts each on the one before it."""
+
+    stacked: bool = False
 
 
 class PieChart(Chart, frozen=True, kw_only=True, tag="pie"):
-    """Shares of a whole; ``donut`` leaves the middle empty."""
+    """Shares of a whole; ``donut`` leaves the middle empty, for the text ``center``."""
 
     donut: bool = False
+    center: Words = ""
 
 
 class ScatterPlot(Chart, frozen=True, kw_only=True, tag="scatter"):
@@ -228,11 +244,12 @@ class ScatterPlot(Chart, frozen=True, kw_only=True, tag="scatter"):
 
 
 class DataTable(TitledElement, frozen=True, kw_only=True, tag="table"):
-    """Rows and columns."""
+    """Rows and columns; ``heat`` colours the cells by their numbers."""
 
     columns: Annotated[list[Words], Meta(max_length=40)] = []
     rows: Annotated[list[Annotated[list[Cell], Meta(max_length=40)]], Meta(max_length=400)]
     column_align: Annotated[list[Align], Meta(max_length=40)] = []
+    heat: bool = False
 
 
 NodeShape = Literal[
@@ -250,6 +267,7 @@ NodeShape = Literal[
     "folder",
     "component",
     "person",
+    "cloud",
     "bar",
     "text",
 ]
@@ -322,13 +340,25 @@ class SequenceMessage(
     forbid_unknown_fields=True,
     rename={"start": "from", "end": "to"},
 ):
-    """One arrow of a sequence; with ``note`` it is a text over the lines instead."""
+    """One arrow of a sequence; with ``note`` it is a text over the lines instead.
+
+    A ``lost`` message ends in a cross.
+    """
 
     start: Words
     end: Words
     text: Words = ""
     dashed: bool = False
     note: bool = False
+    lost: bool = False
+
+
+class SequenceActivation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An actor that works, from message number ``first`` to number ``last``, counted from 0."""
+
+    actor: Words
+    first: Annotated[int, Meta(ge=0)]
+    last: Annotated[int, Meta(ge=0)]
 
 
 class SequenceFrame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -351,6 +381,8 @@ class SequenceDiagram(TitledElement, frozen=True, kw_only=True, tag="sequence"):
     people: Annotated[list[Words], Meta(max_length=24)] = []
     messages: Annotated[list[EdgeText | SequenceMessage], Meta(max_length=200)]
     frames: Annotated[list[SequenceFrame], Meta(max_length=60)] = []
+    activations: Annotated[list[SequenceActivation], Meta(max_length=100)] = []
+    groups: Annotated[list[NodeGroup], Meta(max_length=24)] = []
 
 
 class GanttTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -446,6 +478,7 @@ AnyElement = (
     | Checkbox
     | Toggle
     | Metric
+    | ProgressBar
     | ItemList
     | StepList
     | QrCode

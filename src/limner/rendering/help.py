@@ -38,7 +38,7 @@ mountains, mountain top, cave, forest, bamboo forest, jungle, swamp, meadow, pat
 farm, wheat field, village, market, graveyard, savanna, city, street, desert, snow, ice, mars, \
 space, moon, sky, clouds, underwater, room, bedroom, living room, bathroom, kitchen, library, \
 office, classroom, cafe, stage, crowd. Hours: day, dawn, sunset, dusk, night. Weather: rain, \
-storm, snowfall, fog, clouds, aurora, spring, summer, autumn."""
+storm, wind, snowfall, fog, clouds, aurora, spring, summer, autumn."""
 
 
 def help_text(topic: str) -> str:

@@ -15,6 +15,7 @@ from limner.rendering.elements import (
     Align,
     AreaChart,
     AssetPicture,
+    Badge,
     BarChart,
     Button,
     Card,
@@ -24,6 +25,7 @@ from limner.rendering.elements import (
     Container,
     DataTable,
     Diagram,
+    Divider,
     DocumentElement,
     GanttChart,
     LineChart,
@@ -44,6 +46,8 @@ from limner.rendering.widgets import DRAWN, Drawing, Extent
 
 # The least height of a chart and of a picture, in parts of the body size.
 _MIN_CHART, _MIN_PICTURE = 11.0, 4.0
+# A picture in a row of short texts is an icon.
+_ICON, _MAX_ICON_CHARS = 2.4, 60
 
 
 def measure(element: DocumentElement, brush: Brush, max_width: float) -> Extent:
@@ -184,8 +188,8 @@ def _draw_children(container: Container, brush: Brush, box: Rect, *, justify: st
 
 
 def _own_align(child: DocumentElement) -> Align | None:
-    """Where an element wants to be; the `align` of a container is for what is in it."""
-    return None if isinstance(child, Container) else child.align
+    """Where an element wants to be; the `align` of a wide container is for what is in it."""
+    return None if isinstance(child, Container) and child.width is None else child.align
 
 
 def _keeps_width(child: DocumentElement) -> bool:
@@ -202,7 +206,8 @@ def _weight(child: DocumentElement) -> float:
         return 0.0
     if isinstance(child, RowBox):
         # The shares of its children are shares of its width.
-        below = (msgspec.structs.replace(one, grow=None) for one in child.children)
+        others = [one for one in child.children if not _is_icon(one, child)]
+        below = (msgspec.structs.replace(one, grow=None) for one in others)
         return 1.0 if any(map(_weight, below)) else 0.0
     if isinstance(child, Container):
         return 1.0 if any(_weight(below) for below in child.children) else 0.0
@@ -214,8 +219,12 @@ def _row_widths(row: RowBox, brush: Brush, width: float) -> list[float]:
     room = width - _gap(row, brush) * max(len(row.children) - 1, 0)
     fixed: list[float | None] = []
     for child in row.children:
+        if child.width is None and (isinstance(child, Divider) or _is_icon(child, row)):
+            fixed.append(brush.style.base * (0.3 if isinstance(child, Divider) else _ICON))
+            continue
         keeps = child.width is not None or (_keeps_own_width(child, row) and child.grow is None)
         fixed.append(measure(child, brush, room)[0] if keeps else None)
+    fixed = _beside_spacers(row, brush, fixed, room)
     if None not in fixed and any(isinstance(child, Spacer) for child in row.children):
         fixed = [
             None if isinstance(child, Spacer) and child.width is None else wide
@@ -231,6 +240,22 @@ def _row_widths(row: RowBox, brush: Brush, width: float) -> list[float]:
         left * share / sum(shares) if wide is None else wide
         for wide, share in zip(fixed, shares, strict=True)
     ]
+
+
+def _beside_spacers(
+    row: RowBox, brush: Brush, fixed: list[float | None], room: float
+) -> list[float | None]:
+    """Texts beside a spacer keep the width of their words, so that the spacer takes the rest."""
+    pairs = list(zip(row.children, fixed, strict=True))
+    free = [child for child, wide in pairs if wide is None and child.grow is None]
+    is_pushed = any(isinstance(child, Spacer) and child.width is None for child in row.children)
+    if not is_pushed or not all(isinstance(child, TextBlock) for child in free):
+        return fixed
+    kept = [
+        measure(child, brush, room)[0] if wide is None and child.grow is None else wide
+        for child, wide in pairs
+    ]
+    return kept if sum(wide or 0 for wide in kept) <= room else fixed
 
 
 def _widths_of_texts(
@@ -258,6 +283,16 @@ def _widths_of_texts(
     return [next(widths) if wide is None else wide for wide in fixed]
 
 
+def _is_icon(child: DocumentElement, row: RowBox) -> bool:
+    """Whether a picture without a size is as small as the short texts beside it."""
+    if not isinstance(child, AssetPicture) or child.size or child.height or child.grow:
+        return False
+    others = [one for one in row.children if not isinstance(one, AssetPicture | Spacer | Badge)]
+    return bool(others) and all(
+        isinstance(one, TextBlock) and len(one.text) <= _MAX_ICON_CHARS for one in others
+    )
+
+
 def _keeps_own_width(child: DocumentElement, row: RowBox) -> bool:
     """Whether an element keeps its width; buttons beside other things do, buttons alone share."""
     if isinstance(child, Button):
@@ -277,7 +312,8 @@ def _measure_row(row: RowBox, brush: Brush, max_width: float) -> Extent:
     inner = max_width - 2 * room
     widths = _row_widths(row, brush, inner)
     heights = [
-        _least_height(child, brush, wide) for child, wide in zip(row.children, widths, strict=True)
+        wide if _is_icon(child, row) else _least_height(child, brush, wide)
+        for child, wide in zip(row.children, widths, strict=True)
     ]
     used = sum(widths) + _gap(row, brush) * max(len(widths) - 1, 0)
     return min(used + 2 * room, max_width), max(heights, default=0) + 2 * room

@@ -12,7 +12,14 @@ from limner.rendering.diagram_source import (
     check_length,
     known_colour,
 )
-from limner.rendering.elements import Document, SequenceDiagram, SequenceFrame, SequenceMessage
+from limner.rendering.elements import (
+    Document,
+    NodeGroup,
+    SequenceActivation,
+    SequenceDiagram,
+    SequenceFrame,
+    SequenceMessage,
+)
 from limner.rendering.mermaid_charts import (
     parse_gantt,
     parse_journey,
@@ -35,7 +42,7 @@ from limner.rendering.mermaid_models import (
 _ARROWS = re.compile(r"<<-->>|<<->>|-->>|->>|--x|-x|--\)|-\)|-->|->")
 _BLOCKS = ("loop", "alt", "opt", "par", "critical", "break", "rect", "box")
 _PARTS = ("else", "and", "option")
-_SKIPPED = ("activate", "deactivate", "destroy", "link", "links", "accTitle", "accDescr")
+_SKIPPED = ("destroy", "link", "links", "accTitle", "accDescr")
 _MESSAGE_HINT = "Write messages as 'Alice->>Bob: Hello', or 'Note over Alice,Bob: text'."
 
 
@@ -82,6 +89,9 @@ class _Sequence:
         self.blocks: list[SequenceFrame | None] = []
         self.frames: list[SequenceFrame] = []
         self.numbered = False
+        self.groups: list[NodeGroup] = []
+        self.working: list[tuple[str, int]] = []
+        self.activations: list[SequenceActivation] = []
 
     def take(self, line: str) -> None:
         word, _, rest = line.partition(" ")
@@ -90,12 +100,12 @@ class _Sequence:
         if word in ("participant", "actor"):
             name, _, label = rest.partition(" as ")
             self.labels[name.strip()] = plain_text(label or name)
+            if self.blocks and self.blocks[-1] is None:
+                self.groups[-1].nodes.append(self.labels[name.strip()])
             if word == "actor":
                 self.people[self.labels[name.strip()]] = None
-        elif word == "autonumber":
-            self.numbered = True
-        elif word == "title":
-            self.lines.title = plain_text(rest.lstrip(": "))
+        elif word in ("autonumber", "title", "activate", "deactivate"):
+            self._setting(word, rest)
         elif word.lower() == "note":
             self._note(rest)
         elif word in _SKIPPED or word == "title:":
@@ -104,6 +114,15 @@ class _Sequence:
             self._block(word, rest)
         else:
             self._message(line)
+
+    def _setting(self, word: str, rest: str) -> None:
+        if word == "autonumber":
+            self.numbered = True
+        elif word == "title":
+            self.lines.title = plain_text(rest.lstrip(": "))
+        else:
+            starts = word == "activate"
+            self._work(self._actor(rest.strip()), starts=starts, at=len(self.messages) - 1)
 
     def _actor(self, name: str) -> str:
         return self.labels.setdefault(name, plain_text(name))
@@ -117,7 +136,7 @@ class _Sequence:
         self._add(names[0], names[-1], plain_text(text), note=True)
 
     def _block(self, word: str, rest: str) -> None:
-        """A block is a frame around its messages; a box around actors is not drawn."""
+        """A block is a frame around its messages; a box is a ground behind its actors."""
         count = len(self.messages)
         text = f"{word} [{plain_text(rest)}]" if rest.strip() else word
         if word in _BLOCKS:
@@ -125,7 +144,10 @@ class _Sequence:
             if word == "rect":
                 frame = SequenceFrame(first=count, last=count, color=_rgb(rest))
             elif word == "box":
-                self.lines.ignored[word] = None
+                first, _, label = rest.strip().partition(" ")
+                colour = _rgb(first) if not first.startswith("rgb") else None
+                text = label if colour or first == "transparent" else rest
+                self.groups.append(NodeGroup(label=plain_text(text), nodes=[], color=colour))
             self.blocks.append(None if word == "box" else frame)
         elif not self.blocks:
             self.lines.refuse("there is no block here", "Remove this line.")
@@ -141,9 +163,7 @@ class _Sequence:
         found = _ARROWS.search(head)
         start = head[: found.start()].strip() if found else ""
         end = head[found.end() :].strip() if found else ""
-        if end.startswith(("+", "-")):
-            self.lines.ignored["activate"] = None
-            end = end.lstrip("+-").strip()
+        sign, end = (end[0], end[1:].strip()) if end[:1] in ("+", "-") else ("", end)
         if not found or not start or not end:
             self.lines.refuse("this is not a message", _MESSAGE_HINT)
         self._add(
@@ -151,16 +171,27 @@ class _Sequence:
             self._actor(end),
             plain_text(text),
             dashed=found[0].startswith(("--", "<<--")),
+            lost=found[0].endswith("x"),
         )
+        if sign:
+            actor = self._actor(end if sign == "+" else start)
+            self._work(actor, starts=sign == "+", at=len(self.messages) - 1)
 
-    def _add(
-        self, start: str, end: str, text: str, *, dashed: bool = False, note: bool = False
-    ) -> None:
+    def _work(self, actor: str, *, starts: bool, at: int) -> None:
+        """Remember that an actor starts to work, or that it stops."""
+        if starts:
+            self.working.append((actor, max(at, 0)))
+            return
+        found = next((one for one in reversed(self.working) if one[0] == actor), None)
+        if found is not None:
+            self.working.remove(found)
+            done = SequenceActivation(actor=actor, first=found[1], last=max(at, found[1]))
+            self.activations.append(done)
+
+    def _add(self, start: str, end: str, text: str, *, note: bool = False, **fields: bool) -> None:
         if self.numbered and not note:
             text = f"{1 + sum(not message.note for message in self.messages)}. {text}"
-        self.messages.append(
-            SequenceMessage(start=start, end=end, text=text, dashed=dashed, note=note)
-        )
+        self.messages.append(SequenceMessage(start=start, end=end, text=text, note=note, **fields))
         if len(self.messages) > _MAX_MESSAGES:
             self.lines.refuse(f"more than {_MAX_MESSAGES} messages", "Draw the part that matters.")
 
@@ -168,6 +199,8 @@ class _Sequence:
         """The diagram."""
         if not self.messages:
             self.lines.refuse("the sequence has no messages", _MESSAGE_HINT)
+        for actor, _ in list(self.working):
+            self._work(actor, starts=False, at=len(self.messages) - 1)
         actors = list(dict.fromkeys(self.labels.values()))
         return check_element(
             SequenceDiagram(
@@ -175,6 +208,8 @@ class _Sequence:
                 people=list(self.people),
                 messages=[*self.messages],
                 frames=self.frames,
+                groups=[group for group in self.groups if group.nodes],
+                activations=self.activations,
                 title=self.lines.title,
             )
         )

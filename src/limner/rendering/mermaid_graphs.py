@@ -45,7 +45,7 @@ _SHAPES: tuple[tuple[str, tuple[str, ...], Any], ...] = (
     ("{", ("}",), "diamond"),
     (">", ("]",), "note"),
 )
-_OPTION = re.compile(r'(\w+)\s*:\s*("[^"]*"|[^,"]+)')
+_OPTION = re.compile(r'(\w{1,20})\s{0,9}:\s{0,9}("[^"]*"|[^,"]+)')
 # The names of shapes in @{ shape: … }.
 _OPTION_SHAPES: Mapping[str, Any] = {
     **dict.fromkeys(("rounded", "event", "stadium", "pill", "terminal", "delay"), "round"),
@@ -61,7 +61,7 @@ _OPTION_SHAPES: Mapping[str, Any] = {
     "text": "text",
 }
 _LINK = re.compile(
-    r"(?:\w+@)?(<|[xo](?=--|==|-\.))?(?:(-{2,}|={2,}|~{3,})|(-\.+-))(>|[xo](?=[\s|]))?"
+    r"(?:\w{1,40}@)?(<|[xo](?=--|==|-\.))?(?:(-{2,}|={2,}|~{3,})|(-\.+-))(>|[xo](?=[\s|]))?"
 )
 _DOTTED_TEXT = re.compile(r"-\.(?!\.*-)")
 _CLOSERS = {
@@ -336,7 +336,17 @@ def parse_class_diagram(lines: MermaidSource) -> Diagram:
 
 
 def _class_name(text: str) -> str:
-    return text.strip().strip("`").replace("~", "<", 1).replace("~", ">", 1)
+    """The name of a class without its parameters: Repo~T~ and Repo are one class."""
+    return text.strip().strip("`").partition("~")[0]
+
+
+def _add_class(graph: GraphBuilder, text: str) -> str:
+    """Add a class; its label has the parameters of its type."""
+    name = _class_name(text)
+    label = text.strip().strip("`").replace("~", "<", 1).replace("~", ">", 1)
+    known = graph.nodes[name].label if name in graph.nodes else None
+    graph.add_node(name, label=label if label != name else known)
+    return name
 
 
 def _add_row(graph: GraphBuilder, lines: MermaidSource, name: str, row: str) -> None:
@@ -353,9 +363,9 @@ def _open_class(graph: GraphBuilder, rest: str, lines: MermaidSource) -> str:
     """Add a class; returns its name if its members follow on the next lines."""
     head, brace, members = rest.partition("{")
     title, _, label = head.partition("[")
-    name = _class_name(_without_class(title, lines))
-    if not name:
+    if not _class_name(title):
         lines.refuse("the class has no name", _CLASS_HINT)
+    name = _add_class(graph, _without_class(title, lines))
     graph.add_node(name, **({"label": plain_text(label.strip().rstrip("]"))} if label else {}))
     if brace and members.rstrip().endswith("}"):
         for row in members.rstrip()[:-1].split(";"):
@@ -375,16 +385,15 @@ def _class_line(graph: GraphBuilder, line: str, lines: MermaidSource) -> None:
         if token.startswith('"'):
             cards[bool(kind)] = token.strip('"')
         elif token[0].isalnum() or token[0] in "_`":
-            names.append(_class_name(token))
+            names.append(token)
         else:
             kind = token
     if len(names) == 1 and colon and not kind:
-        _add_row(graph, lines, names[0], label)
+        _add_row(graph, lines, _class_name(names[0]), label)
         return
     if len(names) != 2 or not kind:
         lines.refuse("this is not a relation", _CLASS_HINT)
-    for name in names:
-        graph.add_node(name)
+    names = [_add_class(graph, name) for name in names]
     parts = [cards[0], plain_text(label), cards[1]]
     if kind.startswith(("<", "*", "o")) and kind != "<-->":
         names.reverse()

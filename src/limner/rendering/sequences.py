@@ -19,7 +19,7 @@ from limner.rendering.text import TextLines
 _ACTOR_WIDTH, _TEXT_WIDTH, _NOTE_WIDTH = 9.0, 15.0, 14.0
 _PAD, _GAP, _LOOP = 0.8, 2.2, 1.6
 _ROW_GAP, _HEAD = 1.1, 0.7
-_PERSON = 2.4
+_PERSON, _BUSY, _GROUP_HEAD = 2.4, 0.55, 1.5
 _FRAME_HEAD, _FRAME_FOOT = 1.7, 0.8
 _MAX_ENLARGED, _MAX_SPREAD = 1.4, 1.7
 
@@ -76,6 +76,9 @@ def draw_sequence(sequence: SequenceDiagram, brush: Brush, box: Rect) -> None:
     across = min(max(box.width / plan.width, 1.0), _MAX_SPREAD)
     down = min(max(box.height / plan.height, 1.0), _MAX_SPREAD)
     wide, high = plan.width * across, plan.height * down
+    if sequence.groups:
+        box = box.below(brush.style.base * _GROUP_HEAD)
+        high = min(high, box.height)
     corner = Rect(box.x + (box.width - wide) / 2, box.y + (box.height - high) / 2, wide, high)
     columns = [corner.x + x * across for x in plan.columns]
     bottom = corner.bottom
@@ -83,6 +86,7 @@ def draw_sequence(sequence: SequenceDiagram, brush: Brush, box: Rect) -> None:
     tops = [corner.y + plan.head + base * _ROW_GAP * down / 2]
     for row in plan.rows:
         tops.append(tops[-1] + row.room * down)
+    _draw_groups(brush, sequence, columns, plan, corner)
     _draw_frames(brush, sequence.frames, tops, corner)
     for x in columns:
         brush.canvas.line(
@@ -91,12 +95,51 @@ def draw_sequence(sequence: SequenceDiagram, brush: Brush, box: Rect) -> None:
             max(base / 16, 1),
             stroke_dasharray=f"{base * 0.3:.1f} {base * 0.3:.1f}",
         )
+    names = _names(sequence)
+    for one in sequence.activations:
+        if one.actor in names and one.first <= one.last < len(plan.rows):
+            x, half = columns[names[one.actor]], base * _BUSY / 2
+            top, low = tops[one.first], tops[one.last + 1]
+            bar = Rect(x - half, top + base * 0.9, 2 * half, max(low - top - base * 0.7, base))
+            colour = mix(theme.background, theme.muted, 0.25)
+            brush.panel(bar, colour, radius=base * 0.1, stroke=theme.muted)
     for place, (text, x) in enumerate(zip(plan.actors, columns, strict=True)):
         at = Rect(x, corner.y, 0, plan.head)
         _draw_actor(brush, text, at, place, person=plan.people[place])
     for row, top in zip(plan.rows, tops, strict=False):
         more = (down - 1) * row.room
         _draw_row(brush, row, columns, top + row.above + more / 2)
+
+
+def _draw_groups(
+    brush: Brush, sequence: SequenceDiagram, columns: list[float], plan: SequencePlan, box: Rect
+) -> None:
+    """Draw a ground behind the actors of each group, with its name above them."""
+    base, theme = brush.style.base, brush.style.theme
+    names = _names(sequence)
+    for group in sequence.groups:
+        places = [names[name] for name in group.nodes if name in names]
+        if not places:
+            continue
+        low, high = min(places), max(places)
+        left = columns[low] - plan.actors[low].width / 2 - base * 1.3
+        right = columns[high] + plan.actors[high].width / 2 + base * 1.3
+        ground = Rect(
+            left, box.y - base * _GROUP_HEAD, right - left, box.height + base * _GROUP_HEAD
+        )
+        colour = parse_colour(group.color) if group.color else theme.muted
+        brush.panel(ground, mix(theme.background, colour, 0.12), radius=base * 0.3)
+        x, y = ground.middle[0], ground.y + base * 0.7
+        brush.line(x, y, group.label, "small", bold=True, color=theme.muted, max_width=ground.width)
+
+
+def _names(sequence: SequenceDiagram) -> dict[str, int]:
+    """The number of each actor, from left to right."""
+    found = list(sequence.actors)
+    for message in sequence.messages:
+        given = isinstance(message, SequenceMessage)
+        found += [message.start, message.end] if given else message[:2]
+    return {name: number for number, name in enumerate(dict.fromkeys(found))}
 
 
 def _draw_frames(
@@ -154,8 +197,7 @@ def _plan(sequence: SequenceDiagram, brush: Brush) -> SequencePlan:
         else SequenceMessage(start=message[0], end=message[1], text="".join(message[2:]))
         for message in sequence.messages
     ]
-    names = [*sequence.actors, *(name for m in messages for name in (m.start, m.end))]
-    place = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    place = _names(sequence)
     if not place:
         raise InputInvalid(
             "a sequence needs actors",
@@ -179,7 +221,9 @@ def _plan(sequence: SequenceDiagram, brush: Brush) -> SequencePlan:
         rows=tuple(rows),
         head=head,
         width=columns[-1] + margins[1],
-        height=head + sum(row.room for row in rows) + base * _ROW_GAP,
+        height=head
+        + sum(row.room for row in rows)
+        + base * (_ROW_GAP + (_GROUP_HEAD if sequence.groups else 0.0)),
     )
 
 
@@ -322,4 +366,11 @@ def _draw_arrow(
     brush.canvas.line(data, colour, max(base / 13, 1), **more)
     x, y = tip
     back = x + way * base * _HEAD
+    if row.message.lost:
+        arm, middle = base * 0.35, x + way * base * _HEAD
+        for slope in (1, -1):
+            cross = f"M{number(middle - arm)} {number(y - arm * slope)}"
+            cross += f"L{number(middle + arm)} {number(y + arm * slope)}"
+            brush.canvas.line(cross, colour, max(base / 9, 1.5))
+        return
     brush.canvas.path(closed([(x, y), (back, y - base * 0.27), (back, y + base * 0.27)]), colour)

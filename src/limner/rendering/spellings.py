@@ -1,10 +1,11 @@
-"""The names that authors of documents use -> the names that elements have. Tables only.
+"""The names that authors of documents use -> the names that elements have.
 
 All names are without case, blanks, hyphens and underscores.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,7 +36,15 @@ TYPE_NAMES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     **dict.fromkeys(("input", "textfield", "textbox", "textinput", "select"), ("field", {})),
     **dict.fromkeys(("dropdown", "textarea", "search", "datepicker"), ("field", {})),
     **dict.fromkeys(("switch",), ("toggle", {})),
-    **dict.fromkeys(("radio", "option"), ("checkbox", {})),
+    **dict.fromkeys(("radio", "option", "radiobutton"), ("checkbox", {"radio": True})),
+    **dict.fromkeys(("password", "passwordfield"), ("field", {"password": True})),
+    **dict.fromkeys(("progressbar", "meter", "progressring"), ("progress", {})),
+    **dict.fromkeys(("heatmap", "heattable", "matrix"), ("table", {"heat": True})),
+    **dict.fromkeys(("stackedarea", "stackedareachart"), ("area", {"stacked": True})),
+    **dict.fromkeys(("percentbar", "stackedpercentbar"), ("bar", {"percent": True})),
+    **dict.fromkeys(("orgchart", "hierarchy", "organization", "familytree"), ("diagram", {})),
+    **dict.fromkeys(("state", "statemachine", "statediagram", "states"), ("diagram", {})),
+    **dict.fromkeys(("er", "erdiagram", "classdiagram", "architecture"), ("diagram", {})),
     **dict.fromkeys(("kpi", "stat", "statistic", "number", "bignumber"), ("metric", {})),
     **dict.fromkeys(("bullets", "bulletlist", "ul", "menu", "checklist"), ("list", {})),
     **dict.fromkeys(("ol", "orderedlist", "numberedlist"), ("list", {"ordered": True})),
@@ -50,6 +59,13 @@ TYPE_NAMES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     **dict.fromkeys(("box", "div", "vertical", "sidebar", "form"), ("column", {})),
     **dict.fromkeys(("panel", "tile", "callout", "alert", "banner", "modal"), ("card", {})),
     **dict.fromkeys(("document", "poster", "slide", "screen", "dashboard", "layout"), ("page", {})),
+}
+# Kinds of pictures that are not drawn as such: what is drawn instead, with a note.
+INSTEAD: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    **dict.fromkeys(("waterfall", "radar", "radarchart", "spider", "boxplot"), ("bar", {})),
+    **dict.fromkeys(("funnel", "funnelchart"), ("bar", {"horizontal": True})),
+    **dict.fromkeys(("treemap", "sunburst", "polar"), ("pie", {})),
+    **dict.fromkeys(("gauge", "gaugechart", "speedometer"), ("progress", {})),
 }
 # Other names of fields. The first that an element has and that is not given counts.
 FIELD_NAMES: Mapping[str, tuple[str, ...]] = {
@@ -92,6 +108,21 @@ FIELD_NAMES: Mapping[str, tuple[str, ...]] = {
     "connections": ("edges",),
     "links": ("edges",),
     "arrows": ("edges",),
+    "states": ("nodes",),
+    "entities": ("nodes",),
+    "boxes": ("nodes",),
+    "transitions": ("edges",),
+    "relations": ("edges",),
+    "relationships": ("edges",),
+    "event": ("label", "text"),
+    "trigger": ("label",),
+    "percent": ("value",),
+    "progress": ("value",),
+    "total": ("max",),
+    "normalize": ("percent",),
+    "normalized": ("percent",),
+    "centertext": ("center",),
+    "centerlabel": ("center",),
     "clusters": ("groups",),
     "subgraphs": ("groups",),
     "rankdir": ("direction",),
@@ -181,6 +212,13 @@ VALUE_NAMES: Mapping[str, Mapping[str, Any]] = {
         **dict.fromkeys(("bt", "bottomup", "bottomtotop"), "up"),
     },
     "size": {
+        **dict.fromkeys(("a4", "a4portrait", "portrait", "document"), "1240x1754"),
+        **dict.fromkeys(("a4landscape",), "1754x1240"),
+        **dict.fromkeys(("letter", "usletter"), "1275x1650"),
+        **dict.fromkeys(("1080p", "fullhd", "hd", "presentation"), "1920x1080"),
+        **dict.fromkeys(("16:9", "landscape", "slide", "wide"), "1600x900"),
+        **dict.fromkeys(("square", "instagram"), "1080x1080"),
+        **dict.fromkeys(("mobile", "phone", "iphone"), "390x844"),
         **dict.fromkeys(("xs", "sm", "caption", "tiny", "xsmall"), "small"),
         **dict.fromkeys(("md", "medium", "normal", "regular", "base", "default", "m"), "body"),
         **dict.fromkeys(("lg", "large", "subtitle", "subheading", "h2", "h3", "l"), "heading"),
@@ -189,11 +227,16 @@ VALUE_NAMES: Mapping[str, Mapping[str, Any]] = {
     },
     "font": {"sansserif": "sans", "monospace": "mono", "handwriting": "hand", "cursive": "hand"},
     "shape": {
-        **dict.fromkeys(("rect", "rectangle", "square", "process", "hexagon", "component"), "box"),
+        **dict.fromkeys(("rect", "rectangle", "square", "process", "service", "module"), "box"),
         **dict.fromkeys(("rounded", "ellipse", "oval", "pill", "stadium", "terminal"), "round"),
         **dict.fromkeys(("roundedbox", "roundrect", "roundedrect", "start", "end"), "round"),
         **dict.fromkeys(("decision", "rhombus", "condition"), "diamond"),
-        **dict.fromkeys(("database", "db", "storage"), "cylinder"),
+        **dict.fromkeys(("database", "db", "storage", "datastore"), "cylinder"),
+        **dict.fromkeys(("queue", "io", "inputoutput", "data", "input", "output"), "parallelogram"),
+        **dict.fromkeys(("actor", "user", "human", "stickfigure"), "person"),
+        **dict.fromkeys(("doublecircle",), "double"),
+        **dict.fromkeys(("document", "file", "comment"), "note"),
+        **dict.fromkeys(("plaintext", "none", "label"), "text"),
     },
     "arrow": {"forward": "end", "bidirectional": "both", "double": "both", "line": "none"},
     "justify": {"top": "start", "middle": "center", "between": "spread", "spacebetween": "spread"},
@@ -206,6 +249,12 @@ VALUE_NAMES: Mapping[str, Mapping[str, Any]] = {
     "on": {"on": True, "off": False, "enabled": True, "disabled": False},
     "checked": {"checked": True, "unchecked": False, "on": True, "off": False},
 }
+# Fields that only say how something looks: without them, a document says the same.
+LOOKS = frozenset(
+    ("grow", "width", "height", "align", "gap", "padding", "radius", "background", "color")
+) | frozenset(
+    ("colors", "border", "font", "justify", "accent", "column_align", "direction", "theme")
+)
 # Words in a field of style that say what a field of ours says.
 STYLE_WORDS: Mapping[str, tuple[str, Any]] = {
     **dict.fromkeys(("dashed", "dotted", "return", "reply", "response"), ("dashed", True)),
@@ -218,6 +267,8 @@ STYLE_WORDS: Mapping[str, tuple[str, Any]] = {
     **dict.fromkeys(("bar", "column"), ("line", False)),
     **{word: (word, True) for word in ("stacked", "horizontal", "donut")},
     "numbered": ("ordered", True),
+    "password": ("password", True),
+    **dict.fromkeys(("percent", "percentage", "100%", "normalized", "fill"), ("percent", True)),
 }
 STYLE_FIELDS = (
     "type",
@@ -231,4 +282,14 @@ STYLE_FIELDS = (
     "fontweight",
     "weight",
     "fontstyle",
+    "inputtype",
+    "stack",
+    "stacking",
 )
+TRUE_WORDS = frozenset(("true", "yes", "on", "1", "checked", "enabled", "normal"))
+FALSE_WORDS = frozenset(("false", "no", "off", "0", "none", "unchecked", "disabled", ""))
+
+
+def squeeze(name: object) -> str:
+    """A name without its case, blanks, hyphens and underscores."""
+    return re.sub(r"[\s_-]+", "", str(name)[:80]).lower()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from limner.rendering.brush import Brush, Rect, format_number
 from limner.rendering.canvas import mix, number
@@ -39,13 +40,18 @@ def draw_table(table: DataTable, brush: Brush, box: Rect) -> None:
         fill = theme.accent if is_head else (stripe if place % 2 == 0 else theme.background)
         brush.panel(band, fill, radius=base * 0.3 if is_head else 0)
         x = box.x
-        for cell, wide, align in zip(row, widths, aligns, strict=True):
+        heats = _heats(table, place - _has_head(table), brush) if table.heat else {}
+        for column, (cell, wide, align) in enumerate(zip(row, widths, aligns, strict=True)):
+            ink = readable_on(theme.accent) if is_head else None
+            if column in heats and not is_head:
+                ink = readable_on(heats[column])
+                brush.panel(Rect(x, y, wide, high).inset(1), heats[column])
             brush.lines(
                 Rect(x + base * 0.7, y, wide - base * 1.4, high),
                 cell,
                 align=align,
                 bold=is_head,
-                color=readable_on(theme.accent) if is_head else None,
+                color=ink,
                 centred=True,
             )
             x += wide
@@ -53,6 +59,26 @@ def draw_table(table: DataTable, brush: Brush, box: Rect) -> None:
         brush.canvas.line(
             f"M{number(box.x)} {number(y)}H{number(box.right)}", theme.line, max(base / 16, 1)
         )
+
+
+def _heats(table: DataTable, place: int, brush: Brush) -> dict[int, str]:
+    """The colours of the numbers in a row: pale for the least, strong for the most."""
+    numbers = [cell for row in table.rows for cell in row if _is_plain_number(cell)]
+    if not numbers or not 0 <= place < len(table.rows):
+        return {}
+    low, high = min(numbers), max(numbers)
+    theme = brush.style.theme
+    return {
+        column: mix(
+            theme.background, theme.accent, 0.08 + 0.92 * (cell - low) / ((high - low) or 1)
+        )
+        for column, cell in enumerate(table.rows[place])
+        if _is_plain_number(cell)
+    }
+
+
+def _is_plain_number(cell: Cell) -> TypeGuard[float]:
+    return isinstance(cell, int | float) and not isinstance(cell, bool)
 
 
 def _has_head(table: DataTable) -> bool:
@@ -111,6 +137,8 @@ def _align(table: DataTable, column: int) -> Align:
     """How a column is aligned: as its author says, or numbers to the right."""
     if column < len(table.column_align):
         return table.column_align[column]
+    if table.heat and column:
+        return "center"
     return "end" if _is_number_column(table, column) else "start"
 
 

@@ -22,6 +22,7 @@ from limner.rendering.elements import (
     InputField,
     ItemList,
     Metric,
+    ProgressBar,
     QrCode,
     Spacer,
     StepList,
@@ -95,10 +96,11 @@ def _measure_divider(_: Divider, brush: Brush, max_width: float) -> Extent:
 
 
 def _draw_divider(_: Divider, brush: Brush, box: Rect) -> None:
-    y = box.middle[1]
-    brush.canvas.line(
-        f"M{number(box.x)} {number(y)}H{number(box.right)}", brush.style.theme.line, 2
-    )
+    x, y = box.middle
+    # In a row it is narrow and goes down.
+    down = f"M{number(x)} {number(box.y)}V{number(box.bottom)}"
+    across = f"M{number(box.x)} {number(y)}H{number(box.right)}"
+    brush.canvas.line(down if box.height > box.width else across, brush.style.theme.line, 2)
 
 
 def _measure_spacer(_: Spacer, brush: Brush, max_width: float) -> Extent:
@@ -184,8 +186,11 @@ def _draw_checkbox(element: Checkbox, brush: Brush, box: Rect) -> None:
     y = box.middle[1]
     square = Rect(box.x, y - base * 0.6, base * 1.2, base * 1.2)
     fill = theme.accent if element.checked else theme.background
-    brush.panel(square, fill, radius=base * 0.25, stroke=theme.accent)
-    if element.checked:
+    radius = base * (0.6 if element.radio else 0.25)
+    brush.panel(square, fill, radius=radius, stroke=theme.accent)
+    if element.checked and element.radio:
+        brush.canvas.ellipse(*square.middle, base * 0.25, base * 0.25, readable_on(theme.accent))
+    elif element.checked:
         brush.canvas.line(
             f"M{number(square.x + base * 0.28)} {number(y)}l{number(base * 0.25)} "
             f"{number(base * 0.28)}l{number(base * 0.42)} {number(-base * 0.55)}",
@@ -211,7 +216,8 @@ def _measure_metric(element: Metric, brush: Brush, max_width: float) -> Extent:
 
 def _draw_metric(element: Metric, brush: Brush, box: Rect) -> None:
     base, theme = brush.style.base, brush.style.theme
-    top = box.y + max(box.height - _measure_metric(element, brush, box.width)[1], 0) / 2
+    # Metrics in a row have their numbers at one height, with a change or without.
+    top = box.y + max(box.height - base * (5.0 if box.height >= base * 5.0 else 3.9), 0) / 2
     value = element.value if isinstance(element.value, str) else format_number(element.value)
     align = element.align or brush.style.align
     x = box.x + box.width * SHARES[align]
@@ -225,6 +231,33 @@ def _draw_metric(element: Metric, brush: Brush, box: Rect) -> None:
         color = "#c2384f" if falls else "#2b8f63"
         y = top + base * 4.1
         brush.line(x, y, element.change, "small", align=align, bold=True, color=color)
+
+
+def _measure_progress(_: ProgressBar, brush: Brush, max_width: float) -> Extent:
+    return max_width, brush.style.base * 2.4
+
+
+def _draw_progress(element: ProgressBar, brush: Brush, box: Rect) -> None:
+    base, theme = brush.style.base, brush.style.theme
+    whole = element.max
+    if whole is None:
+        whole = 1 if 0 < element.value <= 1 and isinstance(element.value, float) else 100
+    share = min(max(element.value / (whole or 1), 0.0), 1.0)
+    percent = f"{format_number(round(share * 100, 1))}%"
+    own = f"{format_number(element.value)} / {format_number(whole)} {element.unit}".rstrip()
+    text = element.text or (percent if element.max in (None, 100) and not element.unit else own)
+    top = box.y + max(box.height - base * 2.4, 0) / 2
+    color = parse_colour(element.color) if element.color else theme.accent
+    wide = brush.width(text, "small", bold=True)
+    brush.line(
+        box.x, top + base * 0.7, element.label, "small", align="start", max_width=box.width - wide
+    )
+    brush.line(box.right, top + base * 0.7, text, "small", align="end", bold=True)
+    track = Rect(box.x, top + base * 1.5, box.width, base * 0.7)
+    brush.panel(track, mix(theme.line, theme.background, 0.3), radius=base * 0.35)
+    if share:
+        filled = track._replace(width=max(track.width * share, base * 0.7))
+        brush.panel(filled, color, radius=base * 0.35)
 
 
 def _item_lines(element: ItemList, brush: Brush, max_width: float) -> list[tuple[str, TextLines]]:
@@ -349,6 +382,7 @@ DRAWN: Mapping[type[DocumentElement], Drawing] = {
     Checkbox: Drawing(_measure_switch, _draw_checkbox),
     Toggle: Drawing(_measure_switch, _draw_toggle),
     Metric: Drawing(_measure_metric, _draw_metric),
+    ProgressBar: Drawing(_measure_progress, _draw_progress),
     ItemList: Drawing(_measure_list, _draw_list),
     StepList: Drawing(_measure_steps, _draw_steps),
     QrCode: Drawing(_measure_qr, _draw_qr, flexible=True, compact=True),

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import AsyncGenerator
 from io import BytesIO
-from itertools import product
+from itertools import count, product
 from typing import Any
 from zipfile import ZipFile
 
 import pytest
 from PIL import Image, PngImagePlugin
 from tests.acceptance.conftest import PRICE_NANO, Studio, picture
-from tests.frontends.studio.test_studio_drawings import until_ended
+from tests.frontends.studio.test_studio_drawings import events, until_ended
 from tests.servers.studio_server import RunningStudio, running
 
 from limner import Limner, Region
@@ -313,3 +314,39 @@ async def test_a_search_finds_text_that_was_drawn_or_read(page: RunningStudio) -
     assert await titles(page, q="invoice total") == ["shot.png"]
     await page.http.post("/api/deletions", json={"handles": [handle]})
     assert await titles(page, q="invoice") == []
+
+
+@pytest.mark.slow
+async def test_the_page_is_told_when_another_process_stores_pictures(studio: Studio) -> None:
+    async with studio.open() as lim, running(lim) as page, studio.open() as other:
+        await see(lim, "first")
+        listening = asyncio.Event()
+
+        async def hear() -> Any:
+            async for event in events(page):
+                listening.set()
+                if event["event"] == "gallery":
+                    return event["data"]
+            raise AssertionError("the stream ended")
+
+        async with asyncio.TaskGroup() as group:
+            told = group.create_task(hear())
+            await listening.wait()
+            for number in count():
+                await see(other, f"{number}")
+                # The server looks every two seconds; each look finds more pictures.
+                await asyncio.wait({told}, timeout=0.5)
+                if told.done():
+                    break
+        assert told.result() == {}
+
+
+async def test_a_jump_into_the_list_counts_what_was_deleted(page: RunningStudio) -> None:
+    handles = [await see(page.lim, f"{number}") for number in range(12)]
+    for number in (1, 5, 6, 8, 11):
+        await page.lim.deleting.delete([handles[number]])
+    left = ["10", "9", "7", "4", "3", "2", "0"]
+    for skip in range(9):
+        assert await titles(page, limit=2, skip=skip) == left[skip : skip + 2]
+    await see(page.lim, "12")  # it takes the id of the newest one, which was deleted
+    assert await titles(page, skip=1) == left

@@ -178,6 +178,12 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         self.guarded.hold(unfinished - self._unfinished_bytes)
         self._unfinished_bytes = unfinished
 
+    async def send(self, message: Any) -> None:
+        """Send a message; a refusal with a status is the end of the handshake."""
+        await super().send(message)
+        # Otherwise uvicorn would write each refusal to the log, as a failure of the application.
+        self.handshake_complete = self.handshake_complete or self.close_sent
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Report that it left."""
         self.guarded.leave()

@@ -12,6 +12,7 @@ import secrets
 import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -25,6 +26,7 @@ MAX_RUNS = 100
 MAX_EVENTS = 500
 PING_S = 15.0
 RETRY_MS = 1000
+WATCH_S = 2.0
 
 RunEvent: TypeAlias = Literal["started", "progress", "partial", "done", "failed"]
 
@@ -86,6 +88,7 @@ class StudioRuns:
         self._server, self._number = secrets.token_hex(4), 0
         self._events: deque[tuple[int, bytes]] = deque(maxlen=MAX_EVENTS)
         self._changed = asyncio.Event()
+        self._listeners = 0
 
     def start(
         self, tool: str, title: str, work: Callable[[Report], Awaitable[RunResult]]
@@ -141,6 +144,29 @@ class StudioRuns:
         yield f"retry: {RETRY_MS}\n\n".encode()
         server, _, text = last_id.partition(".")
         at = int(text) if text.isascii() and text.isdecimal() else -1
+        self._listeners += 1
+        try:
+            async for event in self._follow_events(server, at):
+                yield event
+        finally:
+            self._listeners -= 1
+
+    async def watch_gallery(self, read: Callable[[], Awaitable[object]]) -> None:
+        """Tell the pages, for ever, when another process stored or deleted pictures.
+
+        ``read`` gives a value that changes then. It is asked only while a page listens.
+        """
+        seen: object = None
+        while True:
+            await asyncio.sleep(WATCH_S)
+            # A database that cannot be read now is read again later.
+            with suppress(LimnerError):
+                now = await read() if self._listeners else seen
+                if now != seen and seen is not None:
+                    self._send("gallery", {})
+                seen = now
+
+    async def _follow_events(self, server: str, at: int) -> AsyncIterator[bytes]:
         oldest = self._events[0][0] if self._events else self._number + 1
         if server != self._server or not oldest - 1 <= at <= self._number:
             at = self._number
@@ -194,8 +220,11 @@ class StudioRuns:
 
     def _set(self, event: RunEvent, run: StudioRun) -> None:
         self._runs[run.id] = run
+        self._send(event, run)
+
+    def _send(self, event: str, data: object) -> None:
         self._number += 1
-        self._events.append((self._number, self._encode(event, self._number, run)))
+        self._events.append((self._number, self._encode(event, self._number, data)))
         self._changed.set()
         self._changed = asyncio.Event()
 

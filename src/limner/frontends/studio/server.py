@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
 import sys
@@ -105,9 +106,12 @@ async def open_server(
             ws_max_size=MAX_MESSAGE_BYTES,
             ws_per_message_deflate=False,
         )
+        watching = asyncio.create_task(parts.runs.watch_gallery(lim.gallery.mark))
         try:
             yield uvicorn.Server(config), f"http://{HOST}:{port}/?token={access.invite()}"
         finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
             await talks.aclose()
             await parts.runs.aclose()
 

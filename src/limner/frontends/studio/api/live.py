@@ -26,7 +26,7 @@ ENDPOINTS = (
         method="GET",
         path="/api/events",
         summary="Follow the runs: first `runs` with all of them, then `started`, `progress`, "
-        "`partial`, `done` and `failed`, each with its run.",
+        "`partial`, `done` and `failed`, each with its run; `gallery` if the pictures changed.",
         request=EventsRequest,
         answer=EventAnswer,
         handler=follow_events,

@@ -24,7 +24,8 @@ const PAGES = [
 
 const readHash = () => {
   const [path, ...rest] = location.hash.replace(/^#\/?/, "").split("/");
-  return { path, rest: rest.map(decodeURIComponent) };
+  const decoded = (part) => { try { return decodeURIComponent(part); } catch { return part; } };
+  return { path, rest: rest.map(decoded) };
 };
 
 function useRoute() {

@@ -5,12 +5,16 @@ import { get, send, thumbnail, upload, uploadMask } from "/static/api.js";
 import { MaskEditor, maskOf, regionOf } from "/static/mask.js";
 import { follow, useRun } from "/static/runs.js";
 import { atMost, usd } from "/static/words.js";
+import { Picker } from "/static/picker.js";
 import { Render } from "/static/render.js";
 
 const EMPTY = {
   prompt: "", image: null, imageSize: null, steps: [], references: [], mask: null, model: "", size: "", quality: "standard",
   n: 1, seed: "", background: "", negative_prompt: "", partial_pictures: 0,
 };
+const IDEAS = [
+  "two penguins and a snowman beside a christmas tree", "a bar chart of sales: Mon 3, Tue 5, Wed 9", "a mountain lake at dusk",
+];
 const SHAPES = ["1:1", "3:2", "2:3", "16:9", "9:16"];
 
 // A painted part goes as its region to ask for the price, and as a mask in the order.
@@ -47,6 +51,7 @@ const pictureOfDrop = async (transfer) => {
 
 export function Slot({ label, handles, max, change }) {
   const [error, setError] = useState("");
+  const [isPicking, setPicking] = useState(false);
   const take = async (promise) => {
     setError("");
     try { change([...handles, ...(await promise)].slice(-max)); } catch (problem) { setError(problem.message); }
@@ -62,6 +67,8 @@ export function Slot({ label, handles, max, change }) {
         ${handles.map((handle) => html`<span class="chip" key=${handle}>
           <img src=${thumbnail(handle)} alt="" width="64" height="64" />
           <button type="button" aria-label="Remove the picture" onClick=${() => change(handles.filter((one) => one !== handle))}>×</button></span>`)}
+        ${handles.length < max && html`<button type="button" class="add" aria-label=${`${label}: from the gallery`} onClick=${() => setPicking(true)}>From the gallery</button>`}
+        ${isPicking && html`<${Picker} pick=${(handle) => change([...handles, handle].slice(-max))} close=${() => setPicking(false)} />`}
         ${handles.length < max && html`<label class="add">Drop, paste or choose
           <input type="file" accept="image/*" multiple=${max > 1} onChange=${(event) => take(pictureOfDrop({ files: event.target.files, getData: () => "" }))} /></label>`}
       </div>
@@ -107,9 +114,10 @@ function Options({ form, set, models, quote }) {
     </div>`;
 }
 
-function Result({ id, image }) {
+function Result({ id, image, suggest }) {
   const run = useRun(id);
-  if (!run) return html`<div class="result empty"><p>The picture appears here.</p></div>`;
+  if (!run) return html`<div class="result empty"><p>The picture appears here. For example:</p>
+    <div class="ideas">${IDEAS.map((idea) => html`<button key=${idea} onClick=${() => suggest(idea)}>${idea}</button>`)}</div></div>`;
   const alt = `The picture for: ${run.title}`;
   return html`
     <div class="result" aria-live="polite">
@@ -141,9 +149,9 @@ async function recall(way, handle) {
 function Part({ form, setForm }) {
   const [isOpen, setOpen] = useState(false);
   useEffect(() => {
-    if (!form.image) return;
+    if (!form.image || form.imageSize) return;
     get("/api/pictures/" + form.image).then(({ dimensions }) => setForm((now) => ({ ...now, imageSize: dimensions })), () => {});
-  }, [form.image]);
+  }, [form.image, form.imageSize]);
   if (!form.image || !form.imageSize) return null;
   const whole = () => { setOpen(false); setForm((now) => ({ ...now, steps: [], mask: null })); };
   return html`
@@ -153,6 +161,7 @@ function Part({ form, setForm }) {
         <button type="button" aria-pressed=${String(isOpen || !!form.mask)} onClick=${() => { setOpen(true); setForm((now) => ({ ...now, mask: null })); }}>Only a part: paint it</button>
       </div>
       ${form.mask && html`<p class="quiet-text">The mask of the picture is used again.</p>`}
+      ${!isOpen && html`<img class="subject" src=${`/api/pictures/${form.image}/file`} alt="The picture to change" />`}
       ${isOpen && html`<${MaskEditor} handle=${form.image} size=${form.imageSize} steps=${form.steps} change=${(steps) => setForm((now) => ({ ...now, steps }))} />`}
     </div>`;
 }
@@ -165,6 +174,7 @@ export function Draw({ rest }) {
   const [error, setError] = useState(null);
   useEffect(() => { get("/api/models").then((found) => setModels(found.models), setError); }, []);
   useEffect(() => {
+    setRun(null);
     if (/^[0-9a-f]{64}$/.test(handle || "")) recall(way, handle).then(setForm, setError);
   }, [way, handle]);
   const quote = useQuote(form);
@@ -199,18 +209,18 @@ export function Draw({ rest }) {
         <form onSubmit=${order}>
           <label class="wide">${form.image ? "What to change, and what to keep" : "What to draw"}
             <textarea rows="5" value=${form.prompt} onInput=${set("prompt")} onKeyDown=${(event) => (event.ctrlKey || event.metaKey) && event.key === "Enter" && order(event)}
-              placeholder="a lighthouse on a cliff at dusk"></textarea></label>
+              placeholder=${form.image ? "make the sky stormy, keep everything else" : "a lighthouse on a cliff at dusk"}></textarea></label>
           <${Slot} label="Picture to change" handles=${form.image ? [form.image] : []} max=${1}
             change=${(handles) => setForm({ ...form, image: handles[0] || null, imageSize: null, steps: [], mask: null, references: handles[0] ? form.references : [] })} />
           ${form.image && html`<${Slot} label="More pictures to take from" handles=${form.references} max=${15} change=${(references) => setForm({ ...form, references })} />`}
           <${Options} form=${form} set=${set} models=${models} quote=${quote} />
           <div class="order"><${Price} quote=${quote} />
-            <button class="main" disabled=${!quote.found}>${verb}${quote.found && quote.found.cost_usd ? ` for ${quote.found.exact ? usd(quote.found.cost_usd) : atMost(quote.found.cost_usd)}` : ""}</button></div>
+            <button class="main" disabled=${!quote.found}>${verb}${quote.found && quote.found.cost_usd ? ` for ${atMost(quote.found.cost_usd).replace("at most ", "")}` : ""}</button></div>
           ${error && html`<p class="problem" role="alert">${error.message} ${error.hint || ""}</p>`}
         </form>
         <div class="stack">
-          ${(run || !form.image) && html`<${Result} id=${run} image=${form.image} />`}
-          <${Part} key=${form.image} form=${form} setForm=${setForm} />
+          ${(run || !form.image) && html`<${Result} id=${run} image=${form.image} suggest=${(prompt) => setForm({ ...form, prompt })} />`}
+          <${Part} key=${[way, handle, form.image].join()} form=${form} setForm=${setForm} />
         </div>
       </div>`}
     </section>`;

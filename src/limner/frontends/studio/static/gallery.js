@@ -1,6 +1,6 @@
 // Pages of pictures from the server -> a grid that holds only the rows on the screen.
 
-import { html, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "/static/vendor/preact-htm.js";
+import { html, useEffect, useLayoutEffect, useReducer, useRef, useState } from "/static/vendor/preact-htm.js";
 import { get, save, send, thumbnail } from "/static/api.js";
 import { confirmed } from "/static/dialog.js";
 import { Icon } from "/static/icons.js";
@@ -92,7 +92,7 @@ function Filters({ filters, change }) {
   useEffect(() => {
     get("/api/gallery").then((found) => setChoices(found.models), () => {});
     const focus = (event) => {
-      if (event.key !== "/" || event.target.closest("input, textarea, select")) return;
+      if (event.key !== "/" || event.target.closest("input, textarea, select, dialog")) return;
       event.preventDefault();
       box.current.focus();
     };
@@ -184,7 +184,7 @@ function SelectionBar({ selected, change, changed }) {
     </div>`;
 }
 
-function Grid({ store, selected, setSelected, isSelecting }) {
+function Grid({ store, place, selected, setSelected, isSelecting }) {
   const anchor = useRef(null);
   const scroller = useRef();
   const { width, height } = useSize(scroller);
@@ -197,7 +197,9 @@ function Grid({ store, selected, setSelected, isSelecting }) {
   const first = Math.max(0, Math.floor(top / row) - 2) * columns;
   const last = Math.min(store.length, (Math.ceil((top + height) / row) + 2) * columns);
   useEffect(() => { if (width) store.need(first, Math.max(first, last - 1)); });
-  useEffect(() => { scroller.current.scrollTop = 0; setTop(0); setCurrent(0); }, [store]);
+  useEffect(() => { scroller.current.scrollTop = 0; setTop(0); setCurrent(0); }, [store.filters]);
+  place.top = top;
+  place.scroller = scroller.current;
 
   // With shift everything from the last selected picture to this one.
   const select = (index, isRange) => {
@@ -264,12 +266,25 @@ export function Gallery({ hidden, session }) {
     return () => clearTimeout(timer);
   }, [filters]);
   const [version, setVersion] = useState(0);
+  const [hasNew, setNew] = useState(false);
+  const place = useRef({ top: 0 });
   const [selected, setSelected] = useState(() => new Set());
   const [isSelecting, setSelecting] = useState(false);
-  const store = useMemo(() => new PictureStore(settled, changed), [settled, version]);
-  onRun((event) => { if (["done", "changed", "restarted"].includes(event)) setVersion((number) => number + 1); });
+  const [store, setStore] = useState(() => new PictureStore(settled, changed));
+  const again = () => { setNew(false); setVersion((number) => number + 1); };
+  onRun((event) => {
+    // What is on the screen does not move under the hand of a person who looks at older pictures.
+    if (["changed", "restarted"].includes(event) || (place.current.top < 1 && ["done", "gallery"].includes(event))) again();
+    else if (event === "gallery") setNew(true);
+  });
   shared.list = store;
-  useEffect(() => { store.need(0, 0); }, [store]);
+  // The old list stays until the new one has its first pictures.
+  useEffect(() => {
+    let isLatest = true;
+    const next = new PictureStore(settled, changed);
+    next.load(0).then(() => isLatest && setStore(next));
+    return () => { isLatest = false; };
+  }, [settled, version]);
   const isEmpty = store.isLoaded && !store.length && !store.error;
   return html`
     <section class="gallery" hidden=${hidden} aria-label="Gallery">
@@ -283,7 +298,8 @@ export function Gallery({ hidden, session }) {
       ${isEmpty && (store.isFiltered
         ? html`<div class="empty"><p>No picture matches.</p></div>`
         : html`<div class="empty"><p>There is no picture yet.</p><p>Draw the first one: <code>limner generate "a red fox in the snow"</code></p></div>`)}
-      <${Grid} store=${store} selected=${selected} setSelected=${setSelected} isSelecting=${isSelecting} />
+      ${hasNew && html`<button class="new-pictures" onClick=${() => { place.current.scroller.scrollTop = 0; again(); }}>Show new pictures</button>`}
+      <${Grid} store=${store} place=${place.current} selected=${selected} setSelected=${setSelected} isSelecting=${isSelecting} />
       <${SelectionBar} selected=${selected} change=${setSelected} changed=${() => setVersion((number) => number + 1)} />
     </section>`;
 }

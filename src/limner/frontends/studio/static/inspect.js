@@ -119,7 +119,7 @@ export function Inspect({ rest }) {
           <div class="order">
             ${quote.error ? html`<p class="problem" role="alert">${quote.error.message} ${quote.error.hint || ""}</p>`
               : html`<p class="quote">${quote.found ? html`<strong>${atMost(quote.found.cost_usd)}</strong> ${quote.found.model}` : "The price stands here before you ask."}</p>`}
-            <button class="main" disabled=${!quote.found}>Ask${quote.found && quote.found.cost_usd ? ` for ${atMost(quote.found.cost_usd)}` : ""}</button></div>
+            <button class="main" disabled=${!quote.found}>Ask${quote.found && quote.found.cost_usd ? ` for ${atMost(quote.found.cost_usd).replace("at most ", "")}` : ""}</button></div>
           ${error && html`<p class="problem" role="alert">${error.message} ${error.hint || ""}</p>`}
           ${run && html`<div class="answer" aria-live="polite">
             ${run.state === "running" && html`<p>${run.message || "Starting"}</p><progress aria-label="Progress"></progress>`}

@@ -217,7 +217,7 @@ export function PicturePage({ handle }) {
   useEffect(() => {
     get("/api/pictures/" + encodeURIComponent(handle)).then(setFacts, setError);
     const keys = (event) => {
-      if (event.target.closest("input, textarea, select") || event.altKey || event.ctrlKey || event.metaKey) return;
+      if (event.target.closest("input, textarea, select, dialog") || event.altKey || event.ctrlKey || event.metaKey) return;
       if (event.key === "Escape") location.hash = "#/";
       const next = { ArrowLeft: neighbour(handle, -1), ArrowRight: neighbour(handle, 1) }[event.key];
       if (next) location.hash = "#/picture/" + next.handle;

@@ -34,6 +34,7 @@ function listen() {
     isNewServer = true;
     tell("runs");
   });
+  source.addEventListener("gallery", () => tell("gallery"));
   for (const name of ["started", "progress", "partial", "done", "failed"])
     source.addEventListener(name, (event) => {
       const run = JSON.parse(event.data);

@@ -31,27 +31,26 @@ function Pictures({ handles }) {
     <a key=${handle} href=${"#/picture/" + handle}><img src=${thumbnail(handle)} alt="Picture of this conversation" loading="lazy" /></a>`)}</div>`;
 }
 
-// What a request to the model took, or a tool; nothing is shown for what is free and uncounted.
+// What a request to the model took, or a tool.
 function Price({ tokens, nano }) {
-  if (!tokens && nano == null) return null;
   const counted = tokens ? `${count(tokens.input_tokens, "token")} in, ${tokens.output_tokens.toLocaleString()} out · ` : "";
-  return html`<p class="talk-price">${counted}${usd((nano || 0) / NANO)}</p>`;
+  return html`<p class="talk-price">${tokens ? "Model" : "Tool"}: ${counted}${usd((nano || 0) / NANO)}</p>`;
 }
 
 const usagePrice = (item) => item.usage && html`<${Price} tokens=${item.usage} nano=${item.usage.cost_nano} />`;
 
-function Call({ item, output, isRunning }) {
+function Call({ item, output, isRunning, isAsking }) {
   const given = parse(item.arguments ?? "") ?? { input: item.arguments ?? item.input };
   const content = output ? output.output : "";
   const value = parse(partsOf(content).find((part) => (part.text || "").startsWith("{"))?.text ?? "");
   const error = value && value.error;
   const text = textOf(content);
-  const state = output ? (output.success === false || error ? "failed" : "done") : isRunning ? "running" : "no result";
+  const state = output ? (output.success === false || error ? "failed" : "done") : isAsking ? "waits for your answer" : isRunning ? "running" : "no result";
   return html`
     <section class="talk-call" aria-label=${"Tool " + item.name}>
       <p class="talk-tool"><span class="talk-name">${item.name}</span> <span class=${state === "failed" ? "bad" : "quiet-text"}>${state}</span></p>
       <dl>${Object.entries(given).map(([name, part]) => html`<div key=${name}><dt>${name}</dt><dd>${typeof part === "string" ? part : JSON.stringify(part)}</dd></div>`)}</dl>
-      ${!output && isRunning && html`<progress aria-label="The tool is running"></progress>`}
+      ${state === "running" && html`<progress aria-label="The tool is running"></progress>`}
       ${error ? html`<p class="problem">${error.message} ${error.hint || ""}</p>` : html`<${Pictures} handles=${picturesOf(content)} />`}
       ${text && !error && html`<details><summary>Result</summary><pre tabindex="0">${value ? JSON.stringify(value, null, 2) : text}</pre></details>`}
       ${output && html`<${Price} nano=${output.cost_nano ?? 0} />`}
@@ -59,8 +58,11 @@ function Call({ item, output, isRunning }) {
     </section>`;
 }
 
-function Item({ item, outputs, isRunning }) {
-  if (CALLS.includes(item.type)) return html`<${Call} item=${item} output=${outputs.get(item.call_id)} isRunning=${isRunning} />`;
+function Item({ item, outputs, isRunning, questions }) {
+  if (CALLS.includes(item.type)) {
+    const isAsking = questions.some((one) => one.itemId === item.call_id);
+    return html`<${Call} item=${item} output=${outputs.get(item.call_id)} isRunning=${isRunning} isAsking=${isAsking} />`;
+  }
   if (OUTPUTS.includes(item.type)) return null;
   if (item.type === "reasoning") {
     const words = (item.summary || []).map((part) => part.text).join("\n\n");
@@ -202,13 +204,13 @@ function Composer({ id, state, given }) {
           placeholder=${id ? "" : "Draw a fox in the snow, and tell me what you drew."}></textarea></label>
       <div class="composer-row">
         <${Slot} label="Pictures" handles=${pictures} max=${MAX_PICTURES} change=${setPictures} />
-        <label>Model <select value=${used} disabled=${isRunning} onChange=${(event) => setModel(event.target.value)}>
+        ${!isRunning && html`<label>Model <select value=${used} onChange=${(event) => setModel(event.target.value)}>
           ${!models.some((one) => one.id === used) && html`<option value=${used}>${used}</option>`}
           ${models.map((one) => html`<option key=${one.id} value=${one.id}>${one.id}</option>`)}
         </select></label>
-        <label>Ask me <select value=${policy} disabled=${isRunning} onChange=${(event) => setPolicy(event.target.value)}>
+        <label>Ask me <select value=${policy} onChange=${(event) => setPolicy(event.target.value)}>
           ${POLICIES.map(([value, title]) => html`<option key=${value} value=${value}>${title}</option>`)}
-        </select></label>
+        </select></label>`}
         ${isRunning && html`<button type="button" onClick=${stop}>Stop</button>`}
         <button class="main" disabled=${!canSend}>${isRunning ? "Add" : "Send"}</button>
       </div>
@@ -236,7 +238,7 @@ function Thread({ id, given }) {
         ${!id && html`<p class="talk-note">A model talks, draws and looks at pictures here. Every conversation of limner is in the list: continue any of them.
           Without a key, limner/offline answers by rules, and draws for free.</p>`}
         ${!state.isFirst && html`<button class="quiet" onClick=${readMore}>Show what came before</button>`}
-        ${items.map((item) => html`<${Item} key=${item.id} item=${item} outputs=${outputs} isRunning=${turn !== null && item.turn_id === turn} />`)}
+        ${items.map((item) => html`<${Item} key=${item.id} item=${item} outputs=${outputs} questions=${questions} isRunning=${turn !== null && item.turn_id === turn} />`)}
         ${draft && html`<article class="talk-model" aria-label="Model"><${Markdown} text=${draft.text} /></article>`}
         ${turn !== null && !draft && !questions.length && html`<p class="talk-note" role="status">Working…</p>`}
         ${state.warnings.map((text) => html`<p class="talk-note" key=${text}>${text}</p>`)}
