@@ -24,7 +24,7 @@ from limner.rendering.elements import (
 )
 from limner.rendering.mermaid_lines import MermaidSource, plain_text
 
-_LIST = re.compile(r"\[([^\]]*)\]")
+_LIST = re.compile(r"\[([^\[\]]*)\]")
 _RANGE = re.compile(r"(-?[\d.]{1,20})\s*-->\s*(-?[\d.]{1,20})\s*$")
 _DURATION = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*(ms|s|m|h|d|w|M|y)")
 _DAYS = {"h": 1 / 24, "m": 1 / 1440, "d": 1.0, "w": 7.0, "M": 30.4, "y": 365.0}
@@ -280,7 +280,7 @@ class _Plan:
         for form in (self.form, "%Y-%m-%d"):
             try:
                 return datetime.strptime(text, form)
-            except ValueError:
+            except (ValueError, re.error):
                 continue
         return None
 
@@ -299,8 +299,8 @@ def parse_journey(lines: MermaidSource) -> DataTable:
             name, score, *actors = [part.strip() for part in line.split(":")] + [""]
             if not score.isdecimal():
                 lines.refuse("this is not a task", _JOURNEY_HINT)
-            given = section if not rows or section not in [row[0] for row in rows] else ""
-            rows.append([given, plain_text(name), f"{score}/5", plain_text(actors[0])])
+            rows.append([section, plain_text(name), f"{score}/5", plain_text(actors[0])])
+            section = ""
     if not rows:
         lines.refuse("the journey has no tasks", _JOURNEY_HINT)
     lines.remark("The journey is drawn as a table.")
