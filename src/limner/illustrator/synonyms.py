@@ -68,10 +68,10 @@ SYNONYMS = {
     "health-worker": "medic",
     "man-dancing": "disco dancer",
     "man-mage": "warlock",
-    "man-standing": "man, ~groom, guy, gentleman, father, dad, businessman, ~husband, ~uncle, "
-    "~boss, ~son, "
-    "~customer, ~tourist, ~fisherman, ~hunter, ~sailor, ~soldier, ~driver, "
-    "~lumberjack, ~carpenter",
+    "man-standing": "man, groom, guy, gentleman, father, dad, businessman, ~husband, ~uncle, "
+    "boss, ~son, "
+    "~customer, ~tourist, fisherman, hunter, sailor, soldier, driver, "
+    "lumberjack, carpenter",
     "man-superhero": "superman",
     "man-vampire": "dracula, vampire",
     "man-with-white-cane": "blind man",
@@ -92,8 +92,8 @@ SYNONYMS = {
     "person-rowing-boat": "rower, rowboat, rowing boat",
     "person-running": "runner, jogger",
     "person-standing": "person, human, somebody, someone, ~neighbour, ~neighbor, ~visitor, "
-    "~worker, "
-    "~gardener, ~baker, ~builder, ~painter, ~photographer, ~musician, ~speaker, "
+    "worker, "
+    "gardener, baker, builder, painter, ~photographer, ~musician, ~speaker, "
     "~shopper, ~passenger, ~traveller, ~traveler, team, "
     "~twins, grandparents, old couple, crowd, audience, family, couple, parents, friend, "
     "family of three, family of four, family of five, family of six",
@@ -121,7 +121,7 @@ SYNONYMS = {
     "woman-merpeople": "mermaid",
     "man-merpeople": "merman",
     "woman-standing": "woman, lady, mother, mom, mum, businesswoman, ~wife, ~aunt, ~daughter, "
-    "~bride, "
+    "bride, "
     "~secretary, ~librarian",
     "robot-standing": "~rover, ~mars rover, robot, android, droid",
     "alien": "extraterrestrial, martian",

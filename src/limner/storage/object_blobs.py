@@ -58,7 +58,7 @@ _RETRIES = {
     "retry_timeout": timedelta(seconds=60),
 }
 _REQUEST_S = 120
-_ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_ENDPOINTS = ("AWS_ENDPOINT_URL", "AZURE_STORAGE_ENDPOINT")
 # The library reads every variable of the vendors from the environment of the process. These may
 # also come from a program that gives limner its variables.
 _VARIABLES = {
@@ -202,7 +202,8 @@ class ObjectBlobs:
         if not copies or copies[0].stored_at_s >= since_s:
             return 0
         self._delete(copies)
-        self._cache.local_path(handle).unlink(missing_ok=True)
+        with suppress(OSError):
+            self._cache.local_path(handle).unlink()
         return copies[0].size_bytes
 
     def remove_leftovers(self, *, before_s: float) -> list[int]:
@@ -365,11 +366,11 @@ def _connect(place: str, scheme: str, env: Lookup) -> tuple[Any, Any]:
             hint="Install it: pip install 'limner[team]'",
         ) from None
     given = {name.lower(): env.get(name, "") for name in _VARIABLES[scheme]}
-    endpoint = next(filter(None, (env.get(name, "") for name in _ENDPOINTS)), "")
+    endpoints = (given.get(name.lower(), "") for name in _ENDPOINTS)
     options = {
         "timeout": timedelta(seconds=_REQUEST_S),
         # A server of the user's own may speak plain HTTP.
-        "allow_http": endpoint.startswith("http://"),
+        "allow_http": any(one.startswith("http://") for one in endpoints),
     }
     try:
         store = from_url(
