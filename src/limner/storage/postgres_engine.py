@@ -24,7 +24,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import no_result
 
 from limner.errors import StorageError
-from limner.storage.queries import POSTGRES_FOLDER, migrations, postgres_queries
+from limner.storage.queries import POSTGRES_FOLDER, migrations, postgres_queries, to_psycopg
 from limner.storage.transaction import Job, Transaction
 
 CONNECTIONS = 4
@@ -113,7 +113,8 @@ class PostgresEngine:
         named = partial(self._lock, connection) if job.shared else None
         try:
             _execute(connection, begin)
-            result = job.work(Transaction(connection, postgres_queries(), lock=named))
+            made = Transaction(connection, postgres_queries(), lock=named, dialect=to_psycopg)
+            result = job.work(made)
         except BaseException:
             with suppress(psycopg.Error):
                 connection.execute("ROLLBACK")

@@ -53,6 +53,7 @@ def parameters(statement: str) -> frozenset[str]:
     return frozenset(found["parameter"] for found in _TOKEN.finditer(statement)) - {None}
 
 
+@cache
 def to_psycopg(statement: str) -> str:
     """A statement with ``%(name)s`` for ``:name``, and without the hints at SQLite's indexes."""
 

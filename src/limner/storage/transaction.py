@@ -22,6 +22,8 @@ class Row(Protocol):
 class _Cursor(Protocol):
     @property
     def rowcount(self) -> int: ...
+    @property
+    def description(self) -> Any: ...
     def fetchone(self) -> Any: ...
     def fetchall(self) -> list[Any]: ...
     def close(self) -> None: ...
@@ -43,8 +45,10 @@ class Transaction:
         queries: Mapping[str, str],
         *,
         lock: Callable[[tuple[str, ...]], None] | None = None,
+        dialect: Callable[[str], str] = str,
     ) -> None:
-        self._connection, self._queries, self._lock = connection, queries, lock
+        self._connection, self._queries = connection, queries
+        self._lock, self._dialect = lock, dialect
 
     def one(self, query: str, /, **params: Any) -> Row | None:
         """The first row, or None."""
@@ -60,6 +64,11 @@ class Transaction:
         """Run a statement; returns the number of changed rows."""
         with closing(self._execute(query, params)) as cursor:
             return cursor.rowcount
+
+    def raw(self, statement: str, params: Mapping[str, Any] | None = None) -> list[Row]:
+        """Run a statement that has no name, and return its rows; only for modules of storage."""
+        with closing(self._connection.execute(self._dialect(statement), params or {})) as cursor:
+            return [] if cursor.description is None else cursor.fetchall()
 
     def lock(self, *names: str) -> None:
         """Let no other shared write go on that locks one of these names, until this one ends.
