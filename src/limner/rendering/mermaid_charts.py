@@ -68,19 +68,22 @@ def parse_pie(lines: MermaidSource) -> PieChart:
 def parse_timeline(lines: MermaidSource) -> Timeline:
     """Parse a timeline."""
     events: list[list[str | int | float]] = []
+    section = ""
     for line in lines:
         word, _, rest = line.partition(" ")
         if word == "title":
             lines.title = plain_text(rest)
         elif word == "section":
-            lines.ignored["section"] = None
+            section = plain_text(rest)
         else:
             time, colon, text = line.partition(":")
             if not colon or (not time.strip() and not events):
                 lines.refuse("this is not an event", _EVENT_HINT)
             words = "\n".join(plain_text(part) for part in text.split(" : "))
             if time.strip():
-                events.append([plain_text(time), words])
+                # The first event of a section has its name.
+                events.append(["\n".join(filter(None, (section, plain_text(time)))), words])
+                section = ""
             else:
                 events[-1][1] = f"{events[-1][1]}\n{words}"
     if not events:
