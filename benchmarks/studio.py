@@ -15,6 +15,7 @@ import sqlite3
 import statistics
 import tempfile
 from collections import defaultdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,9 @@ JUMP = """(share) => {
 
 def main() -> None:
     """Print the table."""
+    if find_spec("playwright") is None:
+        print("Not measured: this needs Playwright, which `make browser` installs.")
+        return
     found = {size: defaultdict[str, list[float]](list) for size in SIZES}
     with tempfile.TemporaryDirectory() as folder:
         studios = {size: _studio(Path(folder, str(size)), size) for size in SIZES}
