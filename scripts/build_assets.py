@@ -35,6 +35,7 @@ import asset_anchors
 import countries
 import resvg_py
 from game_silhouettes import SILHOUETTES, two_toned
+from own_household import OWN_HOUSEHOLD
 from own_pictures import OWN_PICTURES
 from own_things import OWN_THINGS
 from PIL import Image
@@ -234,7 +235,7 @@ def our_own(fluent: Path) -> Iterator[Picture]:
         return f'<g transform="translate({x} {y}) scale({scale:g})">{found[name][1]}</g>'
 
     asset = re.compile(r'<asset name="([^"]+)" x="([^"]+)" y="([^"]+)" size="([^"]+)"/>')
-    for own in (*OWN_PICTURES, *OWN_THINGS):
+    for own in (*OWN_PICTURES, *OWN_THINGS, *OWN_HOUSEHOLD):
         yield Picture(
             name=own.name,
             title=own.title,

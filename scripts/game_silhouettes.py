@@ -29,6 +29,9 @@ SILHOUETTES = {
         "#e8c9d6": "pillow blanket",
         "#4a5568": "cauldron",
         "#c9404a": "mailbox curtains=theater-curtains",
+        "#c4703f": "flower-pot",
+        "#b7c3d1": "whisk faucet=kitchen-tap",
+        "#e39ac0": "perfume=perfume-bottle",
     },
     "place-building": {
         "#b8a894": "well stone-tower=stone-tower watchtower medieval-gate castle-ruins "
@@ -50,6 +53,8 @@ SILHOUETTES = {
     },
     "transport-air": {"#8fa0b8": "zeppelin=zeppelin drone=delivery-drone"},
     "tool": {
+        "#c9a26b": "rope=rope-coil baseball-bat",
+        "#8a93a6": "screw sword=broadsword",
         "#5c6472": "cannon anvil=anvil spear=stone-spear katana=katana trident=trident "
         "crossbow=crossbow rake=rake "
         "watering-can=watering-can",
@@ -81,11 +86,19 @@ SILHOUETTES = {
     "other-object": {
         "#c9b99a": "totem sarcophagus stone-statue=colombian-statue",
         "#b0455a": "matryoshka=matryoshka-dolls voodoo-doll",
-        "#8a8f9c": "bird-house",
+        "#8a8f9c": "bird-house stapler calculator",
+        "#3f4a5c": "binoculars",
+        "#4f7fb5": "postage-stamp=post-stamp sleeping-bag",
+        "#9a6238": "wallet chessboard=empty-chessboard",
         "#d9a62b": "lamp-genie=magic-lamp church-bell=ringing-bell tambourine chess-king "
         "chess-queen chess-knight chess-rook chess-bishop chess-pawn",
     },
-    "clothing": {"#8a93a6": "samurai-helmet viking-helmet", "#e8a0b8": "ballerina-shoes"},
+    "clothing": {
+        "#8a93a6": "samurai-helmet viking-helmet zipper",
+        "#e8a0b8": "ballerina-shoes skirt",
+        "#8a5a34": "belt",
+        "#d9a62b": "earrings=drop-earrings necklace=pearl-necklace",
+    },
 }
 
 

@@ -182,7 +182,7 @@ class Components:
                     code="NO_BUCKET",
                     hint="Create or mount it, or correct LIMNER_BLOBS.",
                 )
-            return Blobs(folder)
+            return Blobs(folder, is_shared=True)
         from limner.storage.object_blobs import ObjectBlobs
 
         return ObjectBlobs(address, cache=self.home.blob_copies, env=self._variables)

@@ -394,6 +394,7 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 MORE_CODES: Mapping[str, tuple[type[LimnerError], str]] = {
     "ALREADY_PAID": (UserError, "The row of the batch was paid for before; nothing was sent."),
     "BLOBS_DENIED": (StorageError, "The bucket of pictures refuses the keys of this process."),
+    "BLOBS_SHARED": (StorageError, "Two databases store their pictures in one folder or bucket."),
     "BLOBS_UNREACHABLE": (StorageError, "The bucket of pictures cannot be read or written now."),
     "CONVERSATION_CLOSED": (UserError, "The conversation was closed; open it again."),
     "DATABASE_DAMAGED": (StorageError, "The database is damaged, empty or missing."),

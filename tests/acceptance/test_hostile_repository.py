@@ -206,6 +206,7 @@ WORDS: dict[str, list[tuple[list[str], bytes]]] = {
     "sessions": [(["import", "rollout.jsonl"], b""), (["list"], b""), (["show", "0199a213"], b"")],
     "gc": [([], b"")],
     "backup": [(["backup.tar"], b"")],
+    "store": [(["copy", "copy/limner.db"], b"")],
     "reconcile": [(["bill.csv"], b"")],
     "jobs": [(["list"], b""), (["recover"], b"")],
     "mcp": [([], MCP), (["install", "cursor", "--scope", "project"], b"")],

@@ -39,7 +39,7 @@ def team(studio: Studio, s3: S3Server) -> Studio:
 
 def stored(folder: Path) -> set[str]:
     """The handles in the bucket, as the server's own disk has them."""
-    return {path.parent.name for path in (folder / "s3" / BUCKET / "team").glob("*/*/*")}
+    return {path.parent.name for path in (folder / "s3" / BUCKET / "team").glob("??/*/*")}
 
 
 def second_home(team: Studio, folder: Path) -> dict[str, str]:
@@ -115,6 +115,29 @@ async def test_unused_pictures_leave_the_bucket_when_they_are_old(
         assert await lim.pictures.take_file(files[0]) == old
         assert await lim.pictures.original(old) == files[0].read_bytes()
         assert stored(tmp_path) == {old.handle, young.handle}
+
+
+@pytest.mark.parametrize("kind", ["bucket", "folder"])
+async def test_a_home_with_another_database_removes_nothing_from_a_shared_place(
+    team: Studio, tmp_path: Path, kind: str
+) -> None:
+    if kind == "folder":
+        (tmp_path / "share").mkdir()
+        team.env["LIMNER_BLOBS"] = f"file://{tmp_path}/share"
+    file = tmp_path / "picture.png"
+    file.write_bytes(picture(8, 8))
+    async with team.open() as lim:
+        taken = await lim.pictures.take_file(file)
+        assert (await lim.garbage.collect(grace_s=0)).pictures == 0
+    other = {**team.env, "LIMNER_HOME": str(tmp_path / "other-home")}
+    status, said = await limner("gc", "--all", env=other, cwd=team.cwd)
+    assert (status, said["error"]["code"]) == (1, "BLOBS_SHARED")
+    async with team.open() as lim:
+        place = lim.components.blobs
+        assert said["error"]["hint"].endswith(
+            f"delete {place.place}/databases/{place.claimants().pop()}."
+        )
+        assert await lim.pictures.original(taken) == file.read_bytes()
 
 
 async def test_a_server_that_is_down_after_the_answer_loses_nothing_that_was_paid(

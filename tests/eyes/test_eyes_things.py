@@ -65,6 +65,8 @@ def test_another_provider_leaves_no_record_of_a_drawing() -> None:
         ("How many ducks are there?", "3, from limner's own record."),
         ("Is there a boat?", "Yes: 1 boat, from limner's own record."),
         ("What is drawn?", "3 ducks, 1 boat, from limner's own record."),
+        ("say what you drew", "3 ducks, 1 boat, from limner's own record."),
+        ("let me know what is in it", "3 ducks, 1 boat, from limner's own record."),
         ("Is there a dragon?", None),
         ("How many dragons are there?", None),
     ],

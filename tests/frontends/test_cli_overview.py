@@ -38,6 +38,7 @@ def test_only_commands_that_exist_are_listed() -> None:
         "sessions",
         "gc",
         "backup",
+        "store",
         "jobs",
         "reconcile",
         "mcp",

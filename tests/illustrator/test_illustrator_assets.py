@@ -99,7 +99,7 @@ def test_property_any_words_can_be_searched(words: str) -> None:
 
 def test_names_are_many_sorted_and_plain() -> None:
     names = assets.names()
-    assert len(names) == 2274
+    assert len(names) == 2324
     assert names == sorted(set(names))
     assert [name for name in names if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name)] == []
 
@@ -179,6 +179,25 @@ def test_every_table_names_pictures_and_groups_that_exist() -> None:
 def test_no_word_means_two_pictures() -> None:
     words = [word for listed in SYNONYMS.values() for word in listed.split(", ")]
     assert sorted(words) == sorted(set(words))
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [
+        ("towel", "towel"),
+        ("health potion", "potion"),
+        ("drawer", "chest-of-drawers"),
+        ("iron", "clothes-iron"),
+        ("fan", "electric-fan"),
+        ("orange", "tangerine"),
+        ("knife", "kitchen-knife"),
+        ("suitcase", "luggage"),
+        ("paper clip", "paperclip"),
+        ("tape", "adhesive-tape"),
+    ],
+)
+def test_things_of_the_house_find_their_picture(word: str, name: str) -> None:
+    assert vocabulary.find_asset(word) == name
 
 
 def test_everyday_words_of_diagrams_find_their_picture() -> None:

@@ -269,7 +269,7 @@ def test_everyday_words_name_pictures(word: str, name: str | None) -> None:
 
 def test_a_document_may_not_ask_for_the_whole_pack() -> None:
     document = "".join(f'<asset name="{name}"/>' for name in assets.names())
-    with pytest.raises(InputInvalid, match="2274 different pictures; at most 200"):
+    with pytest.raises(InputInvalid, match="2324 different pictures; at most 200"):
         draw(prompt="", svg=f"<svg>{document}</svg>", width=64, height=64, seed=None)
 
 

@@ -27,6 +27,21 @@ def test_a_person_looks_as_the_prompt_says() -> None:
     assert person("a cat with glasses") is None
 
 
+def test_a_person_has_the_clothes_of_the_role_and_the_skin_of_the_words() -> None:
+    bride = person("a bride")
+    assert bride is not None
+    assert (bride.top, bride.hat) == ("dress", "veil")
+    woman = PEOPLE["woman-standing"]
+    assert person("a black woman with yellow boots") == replace(
+        woman, skin="#7a4a30", shoes_colour="#f8c81c"
+    )
+    assert person("a man with a moustache") == replace(PEOPLE["man-standing"], moustache="#4a2f24")
+
+
+def test_a_look_that_no_person_has_is_left_out() -> None:
+    assert parse_prompt("a house and a smiling").words("left out") == ["smiling"]
+
+
 def test_the_words_for_a_look_are_accounted_for() -> None:
     parsed = parse_prompt("a smiling doctor with a brown beard and green eyes")
     assert parsed.words("drawn") == ["doctor", "smiling", "brown beard"]

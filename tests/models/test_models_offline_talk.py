@@ -164,6 +164,31 @@ def test_a_request_may_have_many_steps() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "say what you drew",
+        "tell me what you drew",
+        "let me know what is in it",
+        "report which colours it has",
+        "explain what it shows",
+    ],
+)
+def test_a_question_after_and_is_a_step_and_not_a_part_of_the_picture(asked: str) -> None:
+    words = f"Draw a robot, and {asked}."
+    call = called("image_generate", "c1", prompt="a robot")
+    assert next_step([user(words)]) == ("image_generate", {"prompt": "a robot"})
+    assert next_step([user(words), call, answered("c1", drawn("a robot", ROBOT), ROBOT)]) == (
+        "inspect_image",
+        {"path": "/g/ab.png", "question": f"{asked}."},
+    )
+
+
+def test_what_a_thing_says_is_a_part_of_the_picture() -> None:
+    made = next_step([user("Draw a cow and say moo")])
+    assert made == ("image_generate", {"prompt": "a cow and say moo"})
+
+
 def test_a_document_and_a_look_at_it_are_two_steps() -> None:
     words = "render digraph { a -> b }, then tell me its size"
     rendered = called("image_render", "c1", source="digraph { a -> b }")

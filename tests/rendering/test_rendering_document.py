@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -211,3 +212,48 @@ def test_a_long_label_of_a_checkbox_is_wrapped_and_not_cut_off() -> None:
     shown = texts(drawn({"type": "page", "size": "400x400", "children": [box]}).svg)
     assert " ".join(shown) == label
     assert len(shown) > 1
+
+
+@pytest.mark.parametrize(
+    ("tasks", "texts_of_axis"),
+    [
+        ([["Plan", "2026-03-02", "2026-03-06"]], {"2 Mar", "6 Mar"}),
+        ([["Plan", "2026-01-10", "2027-06-01"]], {"Mar 2026", "Jan 2027"}),
+        ([["Plan", 1, 4]], {"1", "4"}),
+        ([["Plan", "Week 1", "Week 3"]], {"1", "3"}),
+    ],
+)
+def test_a_plan_has_an_axis_of_days_months_or_numbers(
+    tasks: list[Any], texts_of_axis: set[str]
+) -> None:
+    shown = set(texts(drawn({"type": "gantt", "tasks": tasks}).svg))
+    assert {"Plan"} | texts_of_axis <= shown
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        ({"name": "a", "start": "soon"}, "'soon' is not a date"),
+        ({"name": "a", "start": "2026-01-01", "days": 1e99}, "'a' ends too late"),
+    ],
+)
+def test_a_task_without_a_time_is_refused(task: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputInvalid, match=message):
+        drawn({"type": "gantt", "tasks": [task]})
+
+
+def test_values_of_near_lines_do_not_touch_and_shares_end_at_a_hundred() -> None:
+    near = {"A": [10, 10], "B": [10.1, 10.2], "C": [9.9, 9.8]}
+    svg = drawn({"type": "line", "y_max": 100, "labels": ["x", "y"], "series": near}).svg
+    places = re.findall(r'<text x="([\d.]+)" y="([\d.]+)"[^>]*>(?:9|10)[.\d]*<', svg)
+    heights = [
+        [float(y) for x, y in places if (float(x) > 500) is right] for right in (False, True)
+    ]
+    # The first number of the left side is the tick 10 of the axis.
+    for column in (heights[0][1:], heights[1]):
+        lines = sorted(column)
+        assert len(lines) == 3
+        assert min(low - high for high, low in pairwise(lines)) > 15
+    shown = texts(drawn({"type": "bar", "unit": "%", "labels": ["x"], "values": [98]}).svg)
+    assert "100%" in shown
+    assert "125%" not in shown

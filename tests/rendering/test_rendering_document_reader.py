@@ -38,6 +38,7 @@ from limner.rendering.elements import (
     QrCode,
     ScatterPlot,
     SequenceDiagram,
+    SequenceMessage,
     StepList,
     TextBlock,
     Timeline,
@@ -301,4 +302,31 @@ def test_shares_heat_and_groups_are_understood() -> None:
     assert read({"type": "diagram", "nodes": nodes})[0] == Diagram(
         nodes=[DiagramNode(id="a"), DiagramNode(id="b", shape="cloud")],
         groups=[NodeGroup(label="G", nodes=["a"])],
+    )
+
+
+def test_a_field_that_only_says_how_something_looks_is_ignored_if_it_is_wrong() -> None:
+    page = {"type": "page", "gap": [1], "children": [{"type": "text", "text": "a", "grow": "x"}]}
+    element, notes = read(page)
+    assert element == Page(children=[TextBlock(text="a")])
+    assert notes == [
+        "Ignored: gap, because it is wrong: Expected `float | null`, got `array` - at `$.gap`.",
+        "Ignored: grow, because it is wrong: "
+        "Expected `float | null`, got `str` - at `$.children[0].grow`.",
+    ]
+
+
+def test_amounts_with_their_unit_are_numbers_and_paper_has_a_size() -> None:
+    assert read({"type": "bar", "values": ["$1,200", "$90.5"]})[0] == BarChart(
+        values=[1200.0, 90.5], unit="$"
+    )
+    assert read({"type": "page", "size": "A4", "children": []})[0] == Page(
+        size="1240x1754", children=[]
+    )
+    replies = read({"type": "sequence", "messages": ["A -> B: ask", "B --> A: tell"]})[0]
+    assert replies == SequenceDiagram(
+        messages=[
+            ["A", "B", "ask"],
+            SequenceMessage(start="B", end="A", text="tell", dashed=True),
+        ]
     )

@@ -24,12 +24,6 @@ NOTES = {
     "diagram-01-vet-clinic-schema": ["Ignored: ports."],
     "diagram-05-printer-help": ["Ignored: style."],
     "layout-05-handball-matchday": ["Ignored: highlight of table."],
-    "svg-09-wash-hands": [
-        "No ready-made picture is named 'towel'; the nearest are roll-of-paper, owl, well."
-    ],
-    "svg-05-rpg-game-hud": [
-        "No ready-made picture is named 'potion'; the nearest are spoon, onion, potato.",
-    ],
 }
 
 

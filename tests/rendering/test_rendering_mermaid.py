@@ -583,3 +583,11 @@ def test_a_class_with_parameters_is_the_class_without_them() -> None:
     diagram, _ = parse_mermaid("classDiagram\n class Repo~T~\n Repo <|.. OrderRepo")
     assert isinstance(diagram, Diagram)
     assert diagram.nodes == [DiagramNode(id="Repo", label="Repo<T>"), DiagramNode(id="OrderRepo")]
+
+
+def test_the_first_event_of_a_section_has_its_name() -> None:
+    source = "timeline\n section Steam\n 1769 : Watt\n 1829 : Rocket\n section Oil\n 1859 : Drake"
+    assert parse_mermaid(source) == (
+        Timeline(events=[["Steam\n1769", "Watt"], ["1829", "Rocket"], ["Oil\n1859", "Drake"]]),
+        [],
+    )

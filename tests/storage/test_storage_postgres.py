@@ -34,6 +34,7 @@ OVERRIDES = named_queries(POSTGRES_FOLDER)
 OTHER_MEANING = {
     "batch_claim": "it would wait for the rows that another process is claiming",
     "item_search": "LIKE would tell small letters from capital ones",
+    "ledger_ids_go_on": "the next row would get an id that is taken",
     "spending_by_session": "the view would add up all sessions for one page",
 }
 # Columns that only one of the databases needs.

@@ -20,8 +20,7 @@ from limner.errors import StorageError
 from limner.storage.daily_copy import DailyCopier
 from limner.storage.database import REPAIR_HINT
 from limner.storage.queries import migrations
-from limner.storage.sqlite_engine import SqliteEngine
-from limner.storage.store import Store, Transaction
+from limner.storage.store import SqliteEngine, Store, Transaction
 
 PICTURE = {"mime": "image/png", "width": 2, "height": 3, "size_bytes": 4, "lineage": "{}"}
 
@@ -183,7 +182,7 @@ def test_one_store_serves_one_event_loop_after_another(path: Path) -> None:
     assert sorted(file.name for file in path.parent.iterdir()) == ["home-id", "limner.db"]
 
 
-async def test_a_write_cancelled_in_the_queue_never_starts(store: Store) -> None:
+async def test_a_write_cancelled_in_the_queue_never_starts(store: Store, path: Path) -> None:
     started, go_on = threading.Event(), threading.Event()
 
     def slow(tx: Transaction) -> None:

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from limner.errors import StorageError
-from limner.storage.sqlite_engine import MAX_BATCH
-from limner.storage.store import Store, Transaction
+from limner.storage.store import MAX_BATCH, Store, Transaction
 
 
 @pytest.fixture

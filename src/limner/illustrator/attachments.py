@@ -220,8 +220,10 @@ def _on(part: Part, parent: Part, slot: Slot) -> Part:
     room = parent.width * (0.8 if slot.of > 1 else 1.1)
     tall = math.inf if figures.is_flat(parent.info) else parent.height * (0.85 if astride else 1.3)
     size = min(part.size, room / slot.of, tall)
-    # A rider is a little lower, so that seat and saddle meet.
-    return _put(part, parent, size=size, foot=(x, seat[1] + size * 0.06 * astride), nearer=1)
+    # A rider is a little lower, so that seat and saddle meet, and so is a thing on a pointed roof.
+    roof = parent.info.group.startswith("place-") and parent.at("seat") is None
+    sunk = size * (0.06 * astride + 0.14 * roof)
+    return _put(part, parent, size=size, foot=(x, seat[1] + sunk), nearer=1)
 
 
 def _on_shoulder(part: Part, parent: Part, slot: Slot) -> Part:
@@ -327,6 +329,12 @@ def _held(part: Part, parent: Part, slot: Slot) -> Part:
         size = min(part.size, parent.height * 0.6)
         foot = (hand[0] + parent.height * 0.3, hand[1] - parent.height * 0.3)
         return _put(part, parent, size=size, foot=foot, nearer=1)
+    mouth = parent.at("mouth") or parent.point(0.5, 0.4)
+    at_mouth = math.dist(hand[:2], mouth[:2]) < parent.size * 0.06 and parent.figure is None
+    if at_mouth and part.info.name in figures.BEHIND_THE_HAND:
+        # Above the animal: at the mouth it would hide the face.
+        over = _put_in_hand(part, parent, held_size(part, parent), parent.point(0.36, 0.14))
+        return replace(over, nearness=parent.nearness - 1)
     if slot.nth % 2:
         middle = parent.point(0.5, 0.5)[0]
         hand = (2 * middle - hand[0], hand[1])
@@ -335,7 +343,6 @@ def _held(part: Part, parent: Part, slot: Slot) -> Part:
     hand = (hand[0] + outward, hand[1] - abs(outward) * 0.4)
     size, tall = held_size(part, parent), part.height / part.size
     both = part.info.name in figures.READABLE | figures.INSTRUMENTS
-    mouth = parent.at("mouth") or parent.point(0.5, 0.4)
     if parent.at("both hands") and part.info.name not in figures.INSTRUMENTS:
         # Before the chest: the face must be seen above it.
         size = min(size, parent.height * 0.44 / tall)
@@ -351,8 +358,10 @@ def _held(part: Part, parent: Part, slot: Slot) -> Part:
 def held_size(part: Part, parent: Part) -> float:
     """The size of a thing in the hand: its own, within what a hand of that size can hold."""
     tall = part.height / part.size
-    if part.info.name in figures.HELD_HIGH:
+    if part.info.name in figures.BEHIND_THE_HAND:
         return min(max(part.size, parent.height * 0.5 / tall), parent.height * 0.8 / tall)
+    if part.info.name in figures.HELD_HIGH:
+        return min(part.size, parent.height * 0.4 / tall)
     low, high = (0.6, 0.95) if part.info.name in figures.LONG else (0.26, 0.5)
     return min(max(part.size, parent.height * low / tall), parent.height * high / tall)
 

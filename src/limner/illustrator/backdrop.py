@@ -200,13 +200,7 @@ def _draw_outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -
     horizon = height * _horizon(scene)
     open_view = not scene.has(*_HIGH)
     sun = sky.draw_sky(canvas, light, horizon=horizon, orb=orb, open_view=open_view)
-    if "storm" in scene.weather:
-        sky.draw_storm(canvas, bottom=horizon)
-    if "aurora" in scene.weather:
-        sky.draw_aurora(canvas, bottom=horizon)
-    _draw_cloud_cover(canvas, scene, light, bottom=horizon)
-    if "wind" in scene.weather:
-        sky.draw_wind(canvas)
+    _draw_weather(canvas, scene, light, bottom=horizon)
     if scene.places == ("sky",):
         return sun
     canvas.random.seed(land_seed)
@@ -230,6 +224,8 @@ def _draw_outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -
         _draw_ground(canvas, scene, light, horizon=horizon)
     _draw_middle(canvas, scene, light, horizon=horizon)
     terrain.draw_terrain(canvas, scene.places, light, horizon=horizon, far=False)
+    if scene.has(*_TOPS) and scene.has("village"):
+        scenery.draw_hamlet(canvas, light, foot=(terrain.TOP - 0.01) * height)
     if "fog" in scene.weather:
         sky.draw_fog(canvas, light, horizon=horizon, share=0.7)
     return canvas.width * terrain.MARS_SUN if scene.has("mars") else sun
@@ -254,6 +250,17 @@ def _draw_middle(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) 
 
 def _light(scene: Scene) -> Light:
     return LIGHTS["night" if "aurora" in scene.weather else scene.hour]
+
+
+def _draw_weather(canvas: Canvas, scene: Scene, light: Light, *, bottom: float) -> None:
+    """The weather in the sky."""
+    if "storm" in scene.weather:
+        sky.draw_storm(canvas, bottom=bottom)
+    if "aurora" in scene.weather:
+        sky.draw_aurora(canvas, bottom=bottom)
+    _draw_cloud_cover(canvas, scene, light, bottom=bottom)
+    if "wind" in scene.weather:
+        sky.draw_wind(canvas)
 
 
 def _draw_cloud_cover(canvas: Canvas, scene: Scene, light: Light, *, bottom: float) -> None:

@@ -17,7 +17,7 @@ from limner.illustrator.groups import Group, group
 from limner.illustrator.layout import KeptRoom, Layout, keep_places, spots_of
 from limner.illustrator.palette import recolour, recolour_part
 from limner.illustrator.parsed_prompt import ParsedPrompt, Relation, Subject
-from limner.illustrator.placement import Placed, close_up, place
+from limner.illustrator.placement import Box, Placed, close_up, place
 from limner.illustrator.scenes import HOUR_OF, INDOORS, SUNLESS, Scene, usual_place
 from limner.illustrator.shadows import PLAIN, Lighting, draw_lit, find_lighting
 from limner.imaging.fonts import CJK
@@ -87,7 +87,7 @@ def compose(
     )
     if layout.room is None and scene.has(*INDOORS):
         furnished = len(placed) > _ROOMY or any(map(_is_furniture, things))
-        boxes = tuple(one.fraction_of(width, height) for one in placed)
+        boxes = tuple(_wall_box(one.fraction_of(width, height), one) for one in placed)
         layout = replace(layout, room=KeptRoom(furnished=furnished, taken=boxes))
     room = layout.room or KeptRoom()
     source = draw_backdrop(
@@ -133,6 +133,13 @@ def _is_still_life(groups: Sequence[Group]) -> bool:
     first, *others = groups[0].parts
     small = all(figures.is_tabletop(part.info) for part in others)
     return first.info.name in _TABLES and bool(others) and small
+
+
+def _wall_box(box: Box, placed: Placed) -> Box:
+    """The box of a thing before a wall; above a sofa, the wall can be seen."""
+    left, top, right, bottom = box
+    low = placed.group.parts[0].info.name == "couch-and-lamp"
+    return left, top + (bottom - top) * 0.5 * low, right, bottom
 
 
 def _is_furniture(thing: Subject) -> bool:

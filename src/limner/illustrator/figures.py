@@ -123,7 +123,7 @@ BEHIND_THE_HAND = word_set("balloon umbrella")
 # Things at the end of a string, and hats that stand on their tops if something is in them.
 ON_A_STRING = frozenset({"kite"})
 # Things whose picture is for the left hand.
-FROM_THE_LEFT = frozenset({"fishing-pole"})
+FROM_THE_LEFT = word_set("fishing-pole axe hammer pick")
 MASTED = frozenset({"sailboat"})
 POINTED = frozenset({"christmas-tree", "evergreen-tree", "pizza"})
 UPSIDE_DOWN = frozenset({"top-hat"})

@@ -121,8 +121,12 @@ _GREENS = frozenset({"#3f8a38", "#2c6a3a", "#2a7038"})
 # Places -> what is in their corners, and its colour; the first row that fits counts.
 _CORNERS: Sequence[tuple[tuple[str, ...], Drawn, str]] = (
     (("snow", "ice"), _draw_drift, "#f4f9ff"),
-    (("city", "street", "market", "clouds", "cave", "harbour"), _draw_nothing, "#000000"),
-    (("desert", "canyon", "mars", "mountain top"), _draw_stones, "#b06a40"),
+    (
+        ("city", "street", "market", "clouds", "cave", "harbour", "mountain top"),
+        _draw_nothing,
+        "#000000",
+    ),
+    (("desert", "canyon", "mars"), _draw_stones, "#b06a40"),
     (("wheat field", "savanna", "beach"), _draw_reeds, "#a8924a"),
     (("jungle", "swamp", "waterfall", "bamboo forest"), _draw_fern, "#2a7038"),
     (("sea", "cliff", "sky"), _draw_nothing, "#000000"),

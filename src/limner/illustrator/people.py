@@ -36,6 +36,7 @@ class Person(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     skin: str = "#ffcf4d"
     shoes_colour: str | None = None
     long_beard: bool = False
+    moustache: str | None = None
 
 
 _GREY, _WHITE, _BLACK, _BLOND, _RED = "#b9bcc6", "#f1f2f6", "#33303d", "#e9b84a", "#c9502a"
@@ -89,9 +90,45 @@ PEOPLE: Mapping[str, Person] = {
     "teacher": replace(_WOMAN, top="suit", top_colour="#4f8a6a", glasses=True, hair="bob"),
     "technologist": Person(top="shirt", top_colour="#4a5568", glasses=True, hair_colour=_BLACK),
     "waiter": Person(top="suit", top_colour="#2f2d3a", legs_colour="#2f2d3a", hair_colour=_BLACK),
+    "guard": Person(
+        top="coat", top_colour="#c8283c", legs_colour="#2b2936", hat="bearskin", hair_colour=_BLACK
+    ),
+    "man-vampire": Person(top="suit", top_colour="#2b2936", legs_colour="#2b2936", skin="#e6dcec"),
+    "man-superhero": Person(top="vest", top_colour="#2a56c8", legs_colour="#c8283c"),
+    "person-superhero": Person(top="vest", top_colour="#c8283c", legs_colour="#2a56c8"),
+    "person-elf": Person(top="vest", top_colour="#2f9e4f", legs_colour="#7a5a34", hat="elf"),
+    "santa-claus": Person(
+        top="coat", top_colour="#d3263a", legs_colour="#b01c30", hat="santa", beard=_WHITE
+    ),
+    "woman-mage": replace(_WOMAN, top="robe", top_colour="#3a3350", hat="witch", hair_colour=_RED),
     "wizard": Person(
         top="robe", top_colour="#5a46b0", hat="pointed", beard=_WHITE, hair_colour=_WHITE
     ),
+}
+
+# Words for a plain person -> the clothes of the role.
+_APRON = {"top": "apron", "top_colour": "#f4f1ea"}
+_DARK_SUIT = {"top": "suit", "top_colour": "#33384c", "legs_colour": "#33384c"}
+ROLES: Mapping[str, Mapping[str, Any]] = {
+    "baker": {**_APRON, "hat": "toque"},
+    "barista": {**_APRON, "top_colour": "#7a5a40"},
+    "bride": {"top": "dress", "top_colour": "#fdfbff", "hat": "veil"},
+    "groom": _DARK_SUIT,
+    "businessman": _DARK_SUIT,
+    "boss": _DARK_SUIT,
+    "politician": _DARK_SUIT,
+    "businesswoman": _DARK_SUIT,
+    "builder": {"top": "vest", "top_colour": "#f08a24", "hat": "hardhat"},
+    "worker": {"top": "vest", "top_colour": "#f08a24", "hat": "hardhat"},
+    "carpenter": {"top": "overall", "top_colour": "#8a5634", "legs_colour": "#8a5634"},
+    "driver": {"top": "suit", "top_colour": "#46506a", "hat": "cap"},
+    "fisherman": {"top": "vest", "top_colour": "#4a7a5a", "hat": "brim"},
+    "hunter": {"top": "vest", "top_colour": "#5f7a3f", "hat": "brim", "legs_colour": "#5c4a38"},
+    "gardener": {"top": "overall", "top_colour": "#4f8a4a", "hat": "straw"},
+    "lumberjack": {"top_colour": "#b8302f", "beard": "#6b4226", "legs_colour": "#3f5f9a"},
+    "painter": {**_APRON, "hat": "beret"},
+    "sailor": {"top": "coat", "top_colour": "#f4f6fa", "hat": "cap", "legs_colour": "#2f3f66"},
+    "soldier": {"top": "suit", "top_colour": "#5f6f3f", "hat": "cap", "legs_colour": "#5f6f3f"},
 }
 
 # Words for a person -> what the person holds if the prompt names nothing else.
@@ -114,7 +151,8 @@ HAIR_WORDS = {
     "curls": "curly",
 }
 HAIR_STYLES = {"curly": "curly", "long": "long", "short": "short"}
-BEARDS = frozenset({"beard", "bearded", "moustache", "mustache"})
+BEARDS = frozenset({"beard", "bearded"})
+MOUSTACHES = frozenset({"moustache", "mustache"})
 LONG_BEARDS = frozenset(
     {"long beard", *(f"long {one} beard" for one in ("white", "grey", "gray", "black", "brown"))}
 )
@@ -304,6 +342,8 @@ def look_of(text: str, colour: str | None) -> dict[str, Any] | None:
         said = colour or text.removeprefix("long ").removesuffix("beard").strip()
         look = {"beard": HAIR_COLOURS.get(said, paint or "#6b4226")}
         look |= {"long_beard": True} if text in LONG_BEARDS else {}
+    elif text in MOUSTACHES:
+        look = {"moustache": HAIR_COLOURS.get(colour or "", paint or "#4a2f24")}
     elif text in GLASSES:
         look = {"glasses": True}
     elif text in CLOTHES:

@@ -290,7 +290,11 @@ def _head(person: Person) -> str:
                 f'<path d="M17 17c2 3 12 3 14 0c.4 6-2.6 11-7 15c-4.4-4-7.4-9-7-15z" '
                 f'fill="{person.beard}"/>'
             )
+    if person.moustache:
+        face += _limb("M19.6 16.6Q22 14.6 24 16Q26 14.6 28.4 16.6", person.moustache, 1.7)
     mouth = "M21.5 18.5Q24 16.5 26.5 18.5" if person.sad else "M21 16.8Q24 20 27 16.8"
+    if person.moustache and not person.sad:
+        mouth = "M22 18Q24 19.6 26 18"
     face += _limb(mouth, "#8a1f3a", 0.9)
     face += _HAIR.get(person.hair, "").replace("HAIR", "url(#hair)")
     if person.glasses:
@@ -348,6 +352,18 @@ _HATS = {
     "cap": '<path d="M15.2 7.6c.2-4.6 3.6-6.6 8.8-6.6s8.6 2 8.8 6.6z" fill="#2a3a66"/>'
     '<path d="M17 7.4h14l1 2c-5-1.3-11-1.3-16 0z" fill="#171f3a"/>'
     '<circle cx="24" cy="4.6" r="1.3" fill="#f6c84a"/>',
+    "santa": '<path d="M15.2 8C15.6 2.6 19.5.4 24.6.6c4.6.2 8.6 2.6 10.4 8.2l-3-1.2z" '
+    'fill="#d3263a"/><rect x="14" y="6.6" width="20" height="3.2" rx="1.6" fill="#ffffff"/>'
+    '<circle cx="35.4" cy="9.6" r="2" fill="#ffffff"/>',
+    "elf": '<path d="M15 8L24 .4L33 8z" fill="#2f9e4f"/><path d="M14.4 7h19.2v2.2H14.4z" '
+    'fill="#c9302a"/><circle cx="24" cy="1.2" r="1.2" fill="#f6c84a"/>',
+    "witch": '<path d="M15.5 7.8L20 3.4l5.5-3.1l2.4 3.6l4.6 3.9z" fill="#2f2a44"/>'
+    '<ellipse cx="24" cy="7.5" rx="13" ry="2.2" fill="#241f36"/>'
+    '<path d="M16.2 6h15.6v1.4H16.2z" fill="#8145b8"/>',
+    "bearskin": '<path d="M15.4 9C14.6 3.4 18.4.3 24 .3S33.4 3.4 32.6 9z" fill="#26222e"/>',
+    "veil": '<path d="M15.4 7c1-4.4 4.4-6 8.6-6s7.6 1.6 8.6 6c2.4 5 3 11 2.6 17l-2.8.4V11'
+    'c-2-4-14.8-4-16.8 0v13.4l-2.8-.4c-.4-6 .2-12 2.6-17z" fill="#ffffff" fill-opacity="0.8"/>'
+    '<path d="M16.4 6.4q7.6-3.6 15.2 0" fill="none" stroke="#f4c9d8" stroke-width="1.4"/>',
     "beret": '<ellipse cx="25.5" cy="4.8" rx="9.5" ry="3.4" fill="#b8304a"/>'
     '<path d="M24 1.6l.6-1.2" stroke="#7a1f30" stroke-width="1"/>',
     "nurse": '<path d="M18.5 6.5l1-4.5h9l1 4.5c-3.5-1-7.5-1-11 0z" fill="#ffffff"/>'

@@ -24,6 +24,10 @@ _MARGIN = 0.05
 _DEPTHS = {"far": (-0.12, 0.5), "back": (0.1, 1.0), "front": (0.9, 1.0), "near": (1.05, 1.25)}
 _ONLY_ROW = 0.5
 _TRIES = 70
+# How much larger the nearest thing may be drawn than the farthest of the same size.
+_NEAREST = 1.5
+# The depth of ground that has room for several rows, in parts of the height.
+_DEEP = 0.06
 # Where the top of a table is in a picture of it alone.
 _TABLE_TOP = 0.68
 
@@ -103,10 +107,15 @@ def place(
         # Things on the shore must not hide things on the water.
         shore = replace(field, width=width * 0.55)
         sea = replace(field, left=width * 0.5, width=width * 0.5)
-    if frame.water:
-        rows = sea.in_rows(swimming, *frame.water)
-        placed += [replace(one, wet=True, grounded=False) for one in rows]
-    return placed + shore.in_rows(standing, *frame.ground)
+    afloat = sea.in_rows(swimming, *frame.water) if frame.water else []
+    ashore = shore.in_rows(standing, *frame.ground)
+    if afloat and ashore:
+        # A frog on the shore is not much larger than a duck on the water.
+        most = _NEAREST * min(one.scale for one in afloat + ashore)
+        afloat, ashore = (
+            [replace(one, scale=min(one.scale, most)) for one in row] for row in (afloat, ashore)
+        )
+    return [*placed, *(replace(one, wet=True, grounded=False) for one in afloat), *ashore]
 
 
 def _part(field: _Field, across: tuple[float, float]) -> _Field:
@@ -139,7 +148,9 @@ class _Field(msgspec.Struct, frozen=True, kw_only=True):
         """Side by side with their feet between two lines, the tall ones behind."""
         if not groups:
             return []
-        rows = self._rows(groups)
+        # On a narrow top there is room for one row.
+        is_deep = near - far > _DEEP * self.height
+        rows = self._rows(groups) if is_deep else [("front", list(groups))]
         only = len(rows) == 1
         zoom = min(self._zoom(row, head_room=far) / _DEPTHS[depth][1] for depth, row in rows)
         kinds = dict(rows)
@@ -342,7 +353,7 @@ def _score(one: Placed, family: list[Placed], others: list[Placed], field: _Fiel
 
 def _taller(back: Sequence[Group], front: Sequence[Group]) -> bool:
     """Whether everything in the back can be seen above what is in front."""
-    return min(-group.bounds[1] for group in back) > 1.1 * max(-one.bounds[1] for one in front)
+    return min(-group.bounds[1] for group in back) > 0.95 * max(-one.bounds[1] for one in front)
 
 
 def _zoom_to_show(front: Sequence[Group], back: Sequence[Group], *, gap: float) -> float:

@@ -301,20 +301,20 @@ class _Parser(msgspec.Struct):
                     colour=self.colour,
                     scale=self.scale,
                     aloft=self.aloft,
-                    person=self._new_person(name),
+                    person=self._new_person(name, words),
                 )
             )
             self.things.equip(words)
         self._clear()
         return True
 
-    def _new_person(self, name: str) -> Person | None:
+    def _new_person(self, name: str, words: str) -> Person | None:
         """The person of a name, with the look of the words before it."""
         person = PEOPLE.get(name)
         state: State = "left out" if person is None else "drawn"
         for word in self.look_words:
             self._note(word, state)
-        look = dict(self.look)
+        look = {**people.ROLES.get(singular(words), {}), **self.look}
         if self.colour in people.SKIN_COLOURS:
             look.setdefault("skin", people.SKIN_COLOURS[self.colour])
         elif self.colour in people.HAIR_COLOURS and name != "robot":

@@ -232,13 +232,16 @@ def _free_place(
 ) -> float:
     """The middle of the window, where the things of the picture hide it least."""
     half, low = canvas.unit * 0.17, floor * 0.16 + min(canvas.unit * 0.34, floor * 0.6)
-    walls = [(left, right) for left, top, right, _ in taken if top < low]
-    walls.append((board[0] * canvas.width, board[1] * canvas.width))
+    walls = [(left, right, low - top) for left, top, right, _ in taken if top < low]
+    walls.append((board[0] * canvas.width, board[1] * canvas.width, low))
 
     def hidden(x: float) -> float:
-        return sum(max(min(right, x + half) - max(left, x - half), 0) for left, right in walls)
+        return sum(
+            max(min(right, x + half) - max(left, x - half), 0) * tall for left, right, tall in walls
+        )
 
-    places = [canvas.width * share for share in (0.72, 0.28, 0.79, 0.21, 0.5, 0.62, 0.38)]
+    shares = (0.72, 0.28, 0.79, 0.21, 0.5, 0.62, 0.38, 0.44, 0.56, 0.67, 0.33)
+    places = [canvas.width * share for share in shares]
     return min(places, key=hidden)
 
 
@@ -271,10 +274,10 @@ def _draw_outside(canvas: Canvas, box: tuple[float, float, float, float], weathe
     canvas.rect(x, y, width, tall, "#8fa3bf" if weather == "rain" else "#b9cbe2", opacity="0.7")
     if weather == "snow":
         canvas.rect(x, y + tall * 0.72, width, tall * 0.28, "#f5f9ff")
-    for _ in range(34):
+    for _ in range(56):
         left, top = x + width * canvas.random.random(), y + tall * canvas.random.random() * 0.9
         if weather == "snow":
-            canvas.ellipse(left, top, canvas.unit * 0.004, canvas.unit * 0.004, "#ffffff")
+            canvas.ellipse(left, top, canvas.unit * 0.006, canvas.unit * 0.006, "#ffffff")
         else:
             drop = f"M{number(left)} {number(top)}v{number(tall * 0.08)}"
             canvas.line(drop, "#e6f0ff", canvas.unit * 0.0025)

@@ -173,6 +173,12 @@ def _draw_village(canvas: Canvas, light: Light, horizon: float, leaves: tuple[st
             x += wide * gap * canvas.random.uniform(1.0, 1.3)
 
 
+def draw_hamlet(canvas: Canvas, light: Light, *, foot: float) -> None:
+    """Some huts close together, on the top of a hill."""
+    for place, size in ((0.27, 0.13), (0.55, 0.13), (0.4, 0.17)):
+        _draw_hut(canvas, light, canvas.width * place, foot, canvas.unit * size)
+
+
 def _draw_market(canvas: Canvas, light: Light, horizon: float, _: tuple[str, ...]) -> None:
     """Stalls with striped roofs, and boxes of fruit on them."""
     floor = canvas.fade(light.on("#d8c6a6"), light.on("#b89f7c"))

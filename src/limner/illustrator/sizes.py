@@ -62,12 +62,12 @@ METRES = {
     "manual-wheelchair motor-scooter orangutan orc ostrich panda-sitting ram rocking-chair "
     "rug scarecrow shark shopping-cart signboard skeleton spear stone-statue surfboard "
     "table tiger trident unicorn walrus wheelbarrow",
-    1.9: "bed bison bookshelf camel cannon canoe catapult centaur couch-and-lamp cow curtains "
+    1.9: "bed bison bookshelf camel cannon canoe catapult centaur cow curtains "
     "door gargoyle goal-net golem hippopotamus horse laid-table minotaur moose motorcycle "
     "ox phoenix-bird polar-bear-sitting rhinoceros robot-standing sarcophagus tent totem "
     "two-hump-camel wardrobe water-buffalo well werewolf zebra",
-    3.2: "auto-rickshaw automobile battle-tank bulldozer camping carriage chariot christmas-tree "
-    "dragon forklift fuel-pump gas-pump hot-springs igloo motor-boat "
+    3.2: "auto-rickshaw automobile battle-tank bulldozer camping carriage chariot "
+    "christmas-tree couch-and-lamp dragon forklift fuel-pump gas-pump hot-springs igloo motor-boat "
     "oncoming-automobile oncoming-taxi orca person-rowing-boat pickup-truck "
     "playground-slide police-car racing-car ringed-planet small-airplane speedboat "
     "sport-utility-vehicle street-lamp taxi vertical-traffic-light",

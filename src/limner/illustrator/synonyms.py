@@ -68,10 +68,10 @@ SYNONYMS = {
     "health-worker": "medic",
     "man-dancing": "disco dancer",
     "man-mage": "warlock",
-    "man-standing": "man, ~groom, guy, gentleman, father, dad, businessman, ~husband, ~uncle, "
-    "~boss, ~son, "
-    "~customer, ~tourist, ~fisherman, ~hunter, ~sailor, ~soldier, ~driver, "
-    "~lumberjack, ~carpenter",
+    "man-standing": "man, groom, guy, gentleman, father, dad, businessman, ~husband, ~uncle, "
+    "boss, ~son, "
+    "~customer, ~tourist, fisherman, hunter, sailor, soldier, driver, "
+    "lumberjack, carpenter",
     "man-superhero": "superman",
     "man-vampire": "dracula, vampire",
     "man-with-white-cane": "blind man",
@@ -92,8 +92,8 @@ SYNONYMS = {
     "person-rowing-boat": "rower, rowboat, rowing boat",
     "person-running": "runner, jogger",
     "person-standing": "person, human, somebody, someone, ~neighbour, ~neighbor, ~visitor, "
-    "~worker, "
-    "~gardener, ~baker, ~builder, ~painter, ~photographer, ~musician, ~speaker, "
+    "worker, "
+    "gardener, baker, builder, painter, ~photographer, ~musician, ~speaker, "
     "~shopper, ~passenger, ~traveller, ~traveler, team, "
     "~twins, grandparents, old couple, crowd, audience, family, couple, parents, friend, "
     "family of three, family of four, family of five, family of six",
@@ -121,7 +121,7 @@ SYNONYMS = {
     "woman-merpeople": "mermaid",
     "man-merpeople": "merman",
     "woman-standing": "woman, lady, mother, mom, mum, businesswoman, ~wife, ~aunt, ~daughter, "
-    "~bride, "
+    "bride, "
     "~secretary, ~librarian",
     "robot-standing": "~rover, ~mars rover, robot, android, droid",
     "alien": "extraterrestrial, martian",
@@ -200,7 +200,7 @@ SYNONYMS = {
     "steaming-bowl": "ramen, soup, bowl of soup, bowl of ramen, noodle soup",
     "tangerine": "mandarin, orange fruit, oranges, ~peach half",
     "teacup-without-handle": "tea, cup of tea, teacup, tea cup, green tea",
-    "teapot": "kettle, tea pot",
+    "teapot": "tea pot",
     "tumbler-glass": "whisky, whiskey, glass of whisky, glass of water",
     "wine-glass": "wine, glass of wine, glass of red wine, glass of white wine, red wine, glass",
     "bottle-with-popping-cork": "champagne, bottle of champagne, bottle, wine bottle",
@@ -342,12 +342,11 @@ SYNONYMS = {
     "bubbles": "soap bubbles, bubble, soap bubble",
     "sparkles": "~spell, ~magic spell, ~magic, glitter",
     "closed-book": "closed book, red book",
-    "briefcase": "suitcase",
     "bullseye": "dartboard, target",
     "carpentry-saw": "saw, hand saw, handsaw",
     "couch-and-lamp": "couch, sofa",
     "crossed-swords": "swords",
-    "dagger": "sword, knife, saber",
+    "dagger": "saber",
     "puzzle-piece": "puzzle, jigsaw, jigsaw puzzle",
     "locked": "lock, padlock",
     "t-shirt": "shirt, tee shirt",
@@ -362,7 +361,7 @@ SYNONYMS = {
     "aerial-tramway": "cable car, gondola lift",
     "desktop-computer": "computer, monitor, computer screen",
     "fishing-pole": "fishing rod",
-    "fork-and-knife-with-plate": "plate, ~plate of food, ~dinner",
+    "fork-and-knife-with-plate": "~plate of food, ~dinner",
     "framed-picture": "picture frame, picture on the wall",
     "game-die": "dice",
     "gem-stone": "diamond, gem, jewel, crystal",
@@ -370,7 +369,7 @@ SYNONYMS = {
     "headphone": "headphones",
     "jeans": "pants, trousers",
     "light-bulb": "lightbulb, bulb",
-    "luggage": "travel bag",
+    "luggage": "suitcase, travel bag",
     "magnifying-glass-tilted-left": "magnifying glass, loupe",
     "mobile-phone": "phone, smartphone, cell phone, cellphone, iphone",
     "money-bag": "bag of money",
@@ -481,4 +480,39 @@ SYNONYMS = {
     "drum": "~drum kit, ~drum set",
     "triangular-flag": "flag, red flag",
     "leaf-fluttering-in-wind": "leaves, green leaf, foliage",
+    # things of the house
+    "adhesive-tape": "sticky tape, scotch tape, duct tape",
+    "bracelet": "bangle",
+    "chessboard": "chess board",
+    "chest-of-drawers": "drawer, drawers, dresser, commode",
+    "clothes-iron": "steam iron, flat iron",
+    "coat": "~raincoat",
+    "coat-hanger": "clothes hanger, hanger",
+    "cutting-board": "chopping board",
+    "earrings": "earring",
+    "electric-fan": "table fan, ventilator, ceiling fan",
+    "drill": "power drill, electric drill",
+    "eraser": "rubber eraser",
+    "faucet": "water tap, kitchen tap",
+    "garden-hose": "hose, hosepipe, water hose",
+    "glue": "glue bottle, ~glue stick",
+    "gloves": "~mittens, ~mitten",
+    "hair-dryer": "hairdryer, hair drier, blow dryer",
+    "hairbrush": "hair brush",
+    "jar": "jam jar, ~jam",
+    "kettle": "tea kettle, water kettle",
+    "kitchen-knife": "knife, chef knife",
+    "lawn-mower": "lawnmower, mower",
+    "microwave": "microwave oven",
+    "paperclip": "paper clip",
+    "perfume": "perfume bottle",
+    "plate": "dinner plate, dish, empty plate",
+    "postage-stamp": "stamp",
+    "potion": "magic potion, health potion, mana potion, elixir, potion bottle",
+    "radiator": "heater",
+    "rope": "coil of rope",
+    "sandbox": "sandpit, sand pit",
+    "sweater": "pullover, jumper",
+    "sword": "longsword, broadsword",
+    "towel": "bath towel, beach towel, hand towel, ~washcloth",
 }

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from limner.illustrator import assets
+from limner.illustrator.grammar import COLOUR_AS_THING
 from limner.illustrator.synonyms import SYNONYMS
 from limner.illustrator.words import singular, split, word_set
 
@@ -24,8 +25,9 @@ MISLEADING = word_set(
     mountain-cableway mountain-railway multiply national-park night-with-stars om ophiuchus
     orange-circle package panda passport-control person pick pisces plus polar-bear prohibited
     raccoon railway-track record-button registered restroom ring-buoy river robot sagittarius
-    scorpio seat selfie shooting-star snow-capped-mountain sparkle sparkler sparkles station sunrise
-    sunrise-over-mountains sunset suspension-railway taurus tooth unlocked virgo warning
+    scorpio seat selfie shooting-star skyscraper snow-capped-mountain sparkle sparkler sparkles
+    station sunrise sunrise-over-mountains sunset suspension-railway taurus tooth unlocked virgo
+    warning
     water-closet water-wave wavy-dash wedding white-flower wireless wolf woman zzz
     """
 )
@@ -130,6 +132,7 @@ def find_asset(name: str) -> str | None:
     A document asks for a picture by a word, so a tag is good enough here: "coffee" is a cup.
     """
     plain = "-".join(name.lower().replace("_", " ").split())
+    plain = COLOUR_AS_THING.get(plain, plain)
     if plain in assets.names():
         return plain
     words = split(name.replace("-", " ").replace("_", " ")).words

@@ -138,10 +138,21 @@ def _place(tx: Transaction, query: str, *, before: int, skip: int) -> tuple[int,
     span = tx.one("gallery_span")
     assert span is not None, "the query has no condition"
     total, newest = span["total"], span["newest"]
-    # Without gaps in the ids a jump needs no walk over what is left out.
-    if query == "gallery_by_id" and skip and newest - span["oldest"] + 1 == total:
-        return total, {"before": max(min(before, newest + 1) - skip, 0), "skip": 0}
-    return total, {"before": before, "skip": skip}
+    if query != "gallery_by_id" or not skip:
+        return total, {"before": before, "skip": skip}
+
+    def gaps(first: int, end: int) -> int:
+        row = tx.one("gallery_gaps", first=first, end=end)
+        return 0 if row is None else row["gaps"]
+
+    # If every id without a picture is known, a jump needs no walk over what is left out.
+    if newest - span["oldest"] + 1 - gaps(span["oldest"], newest + 1) != total:
+        return total, {"before": before, "skip": skip}
+    end = min(before, newest + 1)
+    start = end - skip
+    while start > 0 and (further := end - skip - gaps(start, end)) < start:
+        start = further
+    return total, {"before": max(start, 0), "skip": 0}
 
 
 def _picture(row: Row) -> GalleryPicture:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import msgspec
 
 from limner.errors import StorageError
-from limner.storage.blobs import BlobStore
+from limner.storage.blobs import DATABASES, BlobStore
 from limner.storage.incoming_files import Incoming
 from limner.storage.store import Row, Store, Transaction
 
@@ -103,8 +103,11 @@ class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
 
         Raises:
             StorageError: the tables or the disk cannot be read or written; or most of the files
-                are unknown to the database (``TOO_MANY_STRAYS``), and nothing was removed.
+                are unknown to the database (``TOO_MANY_STRAYS``), or another database counts on
+                them (``BLOBS_SHARED``), and nothing was removed.
         """
+        if self.blobs.is_shared:
+            await self._check_alone()
         age_s = max(grace_s, SETTLING_S, self.blobs.min_age_s)
         since_s, row_since_s = time.time() - age_s, self.clock().timestamp() - age_s
         tables = await self.store.read(lambda tx: _read_tables(tx, repaired=not strays))
@@ -124,6 +127,19 @@ class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
             young=plan.young,
             owed=plan.owed,
         )
+
+    async def _check_alone(self) -> None:
+        """Refuse to remove what another database may use: this one does not know it."""
+        row = await self.store.read(lambda tx: tx.one("home_id"))
+        assert row is not None
+        others = sorted(await asyncio.to_thread(self.blobs.claimants) - {row["id"]})
+        if others:
+            raise StorageError(
+                f"Another database stores its pictures in {self.blobs.place}: nothing was removed.",
+                code="BLOBS_SHARED",
+                hint="Give each database a folder of its own with LIMNER_BLOBS. If the other one "
+                f"is no longer used, delete {self.blobs.place}/{DATABASES}/{others[0]}.",
+            )
 
     def _plan(
         self,

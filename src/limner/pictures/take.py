@@ -57,6 +57,7 @@ class Pictures:
     ) -> None:
         self._blobs, self._store, self._imaging, self._clock = blobs, store, imaging, clock
         self._fits: dict[tuple[str, str], tuple[str, Fitted]] = {}
+        self._is_claimed = False
 
     @property
     def must_load_ocr(self) -> bool:
@@ -108,6 +109,8 @@ class Pictures:
         # The thread of the worker loads the bytes: pictures that wait for a free worker stay on
         # disk.
         facts = await self._imaging.verify(writer.read_all)
+        if self._blobs.is_shared and not self._is_claimed:
+            await self._claim()
         return Picture(
             handle=await asyncio.to_thread(writer.commit),
             mime=facts.mime,
@@ -292,6 +295,13 @@ class Pictures:
     def checked_path(self, picture: Picture) -> Path:
         """As `local_path`, to copy from: the bytes have been checked. It blocks."""
         return self._blobs.checked_path(picture.handle)
+
+    async def _claim(self) -> None:
+        """Note in the shared place that this database counts on it: see `GarbageCollector`."""
+        row = await self._store.read(lambda tx: tx.one("home_id"))
+        assert row is not None
+        await asyncio.to_thread(self._blobs.claim, row["id"])
+        self._is_claimed = True
 
     async def _recognize(self, path: Path) -> Picture | None:
         """The picture that limner wrote to a file, if it is still stored."""

@@ -254,6 +254,8 @@ def _value_scale(chart: Chart, data: ChartData, *, stacked: bool) -> Scale:
         least, most = low - (high - low) * 0.15, high + (high - low) * 0.1
     else:
         least, most = min(low, 0), max(high * 1.05, 0)
+        if chart.unit == "%" and high <= 100:
+            most = min(most, 100)
     if chart.y_min is not None and not isinstance(chart, BarChart):
         least = min(chart.y_min, low)
     if chart.y_max is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from bisect import bisect_left
 from difflib import get_close_matches
 from typing import Any, cast
@@ -28,6 +29,7 @@ from limner.rendering.elements import (
     Timeline,
 )
 from limner.rendering.layout import draw_page, fits, ground_colours, measure
+from limner.rendering.spellings import LOOKS
 from limner.rendering.text import missing_note
 
 # Text of this size fills about 38 x 38 lines and characters of a square picture.
@@ -42,6 +44,10 @@ _TOO_DEEP = f"rows, columns and cards are more than {MAX_DEPTH} deep"
 DEFAULT_EDGE = 1024
 MAX_EDGE = 4096
 _LARGE_EDGE = 1800
+# The place of a wrong value in a message of msgspec, and the parts of such a place.
+_WRONG_FIELD = re.compile(r" - at `(\$.*)\.(\w+)(?:\[\.\.\.\]|\[\d+\])*`$")
+_PATH_PART = re.compile(r"\.(\w+)|\[(\d+)\]")
+_MAX_WRONG_FIELDS = 20
 
 
 def parse_document(source: str) -> tuple[Document, list[str]]:
@@ -52,17 +58,43 @@ def parse_document(source: str) -> tuple[Document, list[str]]:
     """
     try:
         understood = understand(msgspec.json.decode(source))
-        document = msgspec.convert(understood.element, type=Document)
+        notes = [*understood.notes]
+        document = cast("Document", _convert(understood.element, Document, notes))
         if understood.page and not isinstance(document, Page):
-            page = msgspec.convert({"type": "page", "children": [], **understood.page}, type=Page)
+            around: dict[str, object] = {"type": "page", "children": [], **understood.page}
+            page = cast("Page", _convert(around, Page, notes))
             document = msgspec.structs.replace(page, children=[document])
-        return document, [*understood.notes]
+        return document, notes
     except msgspec.ValidationError as error:
         raise _explain(error) from error
     except RecursionError as error:
         raise InputInvalid(_TOO_DEEP, field="source") from error
     except msgspec.DecodeError as error:
         raise InputInvalid(syntax_error(source), field="source") from error
+
+
+def _convert(value: object, kind: Any, notes: list[str]) -> object:
+    """A value as elements; a field that only says how something looks is ignored if it is wrong."""
+    for _ in range(_MAX_WRONG_FIELDS):
+        try:
+            return msgspec.convert(value, type=kind)
+        except msgspec.ValidationError as error:
+            place = _WRONG_FIELD.search(str(error))
+            if place is None or not _remove_field(value, place[1], place[2]):
+                raise
+            notes.append(f"Ignored: {place[2]}, because it is wrong: {error}.")
+    return msgspec.convert(value, type=kind)
+
+
+def _remove_field(value: object, path: str, name: str) -> bool:
+    """Remove a field that may be removed, at a path as ``$.children[0]``."""
+    here: Any = value
+    for key, number in _PATH_PART.findall(path):
+        here = here[key] if key else here[int(number)]
+    if name not in LOOKS or not isinstance(here, dict) or name not in here:
+        return False
+    del cast("dict[str, object]", here)[name]
+    return True
 
 
 def draw_document(

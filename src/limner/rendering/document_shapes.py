@@ -33,6 +33,9 @@ Fields = dict[str, Any]
 _ARROW = re.compile(
     r"(.{1,400}?)\s{0,9}(?:->>|-->|->|→)\s{0,9}(.{1,400}?)(?:\s{0,9}:\s{0,9}(.{0,4000}))?"
 )
+_AMOUNT = re.compile(
+    r"([$€£¥]?)\s{0,2}(-?\d{1,15}(?:,\d{3})*(?:\.\d{1,9})?)\s{0,2}([^\d\s,.]{0,6})"
+)
 _NAME_KEYS = ("label", "name", "title", "category", "key", "x", "id")
 _VALUE_KEYS = ("value", "y", "count", "amount", "total", "percent", "percentage")
 _SIZE_KEYS = ("size", "r", "radius", "z")
@@ -108,6 +111,7 @@ def _shape_chart(fields: Fields, kind: type[msgspec.Struct]) -> Fields:
         series = [_shape_series(as_object(one)) or one for one in rows]
     if series is not None:
         fields["series"] = series
+    fields = _with_numbers(fields)
     rows, rest = _take(fields, "values", "data", "slices", "points")
     if kind is ScatterPlot:
         return {**_points(rows), **rest} if rows is not None else fields
@@ -118,6 +122,22 @@ def _shape_chart(fields: Fields, kind: type[msgspec.Struct]) -> Fields:
     given = {} if None in colors else {"colors": colors}
     labels, values = ([pair[place] for pair in pairs] for place in (0, 1))
     return {**given, "labels": labels, "values": values, **rest}
+
+
+def _with_numbers(fields: Fields) -> Fields:
+    """Values that are texts such as "45%" or "$1,200" become numbers, and their sign the unit."""
+    values = fields.get("values")
+    named = as_object(values)
+    texts = list(named.values()) if named else as_list(values)
+    found = [_AMOUNT.fullmatch(one.strip()) for one in texts if isinstance(one, str)]
+    if not found or len(found) != len(texts) or not all(found):
+        return fields
+    amounts = [one for one in found if one]
+    numbers: list[float] = [float(one[2].replace(",", "")) for one in amounts]
+    units = {one[1] + one[3] for one in amounts}
+    unit = {"unit": units.pop()} if len(units) == 1 and "unit" not in fields else {}
+    values = dict(zip(named, numbers, strict=True)) if named else numbers
+    return {**fields, **unit, "values": values}
 
 
 def _shape_series(fields: Mapping[str, Any]) -> Fields:
@@ -316,7 +336,15 @@ def _arrow(edge: object) -> object:
 
 def _shape_sequence(fields: Fields, _: type[msgspec.Struct]) -> Fields:
     """Actors that are objects become names, also in the messages."""
-    fields = _map_list(fields, ("messages", "steps", "interactions"), _arrow)
+
+    def message(one: object) -> object:
+        parts = as_list(_arrow(one))
+        if not isinstance(one, str) or "-->" not in one or len(parts) < 2:
+            return _arrow(one)
+        text = parts[2] if len(parts) > 2 else ""
+        return {"from": parts[0], "to": parts[1], "text": text, "dashed": True}
+
+    fields = _map_list(fields, ("messages", "steps", "interactions"), message)
     fields = _map_list(fields, ("actors", "participants", "lifelines"), lambda one: one)
     actors = as_list(fields.get("actors"))
     objects = [as_object(actor) for actor in actors]

@@ -23,6 +23,7 @@ _DATE_FORMATS = ("%Y/%m/%d", "%d.%m.%Y", "%d %b %Y", "%b %d, %Y", "%d %B %Y", "%
 _MONTH_FORMATS = ("%Y-%m", "%b %Y", "%B %Y")
 _COUNTED = re.compile(r"[A-Za-z]{0,12}\s{0,3}(\d{1,6}(?:\.\d{1,6})?)")
 _DAY_STEPS, _MONTH_STEPS = (1, 2, 7, 14), (1, 2, 3, 6, 12, 24, 60, 120)
+_LAST_DAY = date(9000, 1, 1).toordinal()
 _HINT = 'Write tasks as {"name": "Design", "start": "2026-03-02", "end": "2026-03-13"}.'
 
 
@@ -120,6 +121,8 @@ def _rows(chart: GanttChart, brush: Brush, *, dated: bool) -> list[GanttRow]:
         end = start + (task.days or 0) if task.end is None else _position(task.end)
         if not task.milestone and end <= start:
             end = start + 1.0 if dated else start
+        if dated and end > _LAST_DAY:
+            raise InputInvalid(f"{task.name[:40]!r} ends too late", field="tasks", hint=_HINT)
         found.append(GanttRow(name=task.name, task=task, start=start, end=end, color=own))
     return found
 

@@ -188,8 +188,8 @@ def _draw_children(container: Container, brush: Brush, box: Rect, *, justify: st
 
 
 def _own_align(child: DocumentElement) -> Align | None:
-    """Where an element wants to be; the `align` of a container is for what is in it."""
-    return None if isinstance(child, Container) else child.align
+    """Where an element wants to be; the `align` of a wide container is for what is in it."""
+    return None if isinstance(child, Container) and child.width is None else child.align
 
 
 def _keeps_width(child: DocumentElement) -> bool:
@@ -224,6 +224,7 @@ def _row_widths(row: RowBox, brush: Brush, width: float) -> list[float]:
             continue
         keeps = child.width is not None or (_keeps_own_width(child, row) and child.grow is None)
         fixed.append(measure(child, brush, room)[0] if keeps else None)
+    fixed = _beside_spacers(row, brush, fixed, room)
     if None not in fixed and any(isinstance(child, Spacer) for child in row.children):
         fixed = [
             None if isinstance(child, Spacer) and child.width is None else wide
@@ -239,6 +240,22 @@ def _row_widths(row: RowBox, brush: Brush, width: float) -> list[float]:
         left * share / sum(shares) if wide is None else wide
         for wide, share in zip(fixed, shares, strict=True)
     ]
+
+
+def _beside_spacers(
+    row: RowBox, brush: Brush, fixed: list[float | None], room: float
+) -> list[float | None]:
+    """Texts beside a spacer keep the width of their words, so that the spacer takes the rest."""
+    pairs = list(zip(row.children, fixed, strict=True))
+    free = [child for child, wide in pairs if wide is None and child.grow is None]
+    is_pushed = any(isinstance(child, Spacer) and child.width is None for child in row.children)
+    if not is_pushed or not all(isinstance(child, TextBlock) for child in free):
+        return fixed
+    kept = [
+        measure(child, brush, room)[0] if wide is None and child.grow is None else wide
+        for child, wide in pairs
+    ]
+    return kept if sum(wide or 0 for wide in kept) <= room else fixed
 
 
 def _widths_of_texts(

@@ -24,7 +24,7 @@ from limner.rendering.elements import (
 )
 from limner.rendering.mermaid_lines import MermaidSource, plain_text
 
-_LIST = re.compile(r"\[([^\]]*)\]")
+_LIST = re.compile(r"\[([^\[\]]*)\]")
 _RANGE = re.compile(r"(-?[\d.]{1,20})\s*-->\s*(-?[\d.]{1,20})\s*$")
 _DURATION = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*(ms|s|m|h|d|w|M|y)")
 _DAYS = {"h": 1 / 24, "m": 1 / 1440, "d": 1.0, "w": 7.0, "M": 30.4, "y": 365.0}
@@ -68,19 +68,22 @@ def parse_pie(lines: MermaidSource) -> PieChart:
 def parse_timeline(lines: MermaidSource) -> Timeline:
     """Parse a timeline."""
     events: list[list[str | int | float]] = []
+    section = ""
     for line in lines:
         word, _, rest = line.partition(" ")
         if word == "title":
             lines.title = plain_text(rest)
         elif word == "section":
-            lines.ignored["section"] = None
+            section = plain_text(rest)
         else:
             time, colon, text = line.partition(":")
             if not colon or (not time.strip() and not events):
                 lines.refuse("this is not an event", _EVENT_HINT)
             words = "\n".join(plain_text(part) for part in text.split(" : "))
             if time.strip():
-                events.append([plain_text(time), words])
+                # The first event of a section has its name.
+                events.append(["\n".join(filter(None, (section, plain_text(time)))), words])
+                section = ""
             else:
                 events[-1][1] = f"{events[-1][1]}\n{words}"
     if not events:
@@ -280,7 +283,7 @@ class _Plan:
         for form in (self.form, "%Y-%m-%d"):
             try:
                 return datetime.strptime(text, form)
-            except ValueError:
+            except (ValueError, re.error):
                 continue
         return None
 
@@ -299,8 +302,8 @@ def parse_journey(lines: MermaidSource) -> DataTable:
             name, score, *actors = [part.strip() for part in line.split(":")] + [""]
             if not score.isdecimal():
                 lines.refuse("this is not a task", _JOURNEY_HINT)
-            given = section if not rows or section not in [row[0] for row in rows] else ""
-            rows.append([given, plain_text(name), f"{score}/5", plain_text(actors[0])])
+            rows.append([section, plain_text(name), f"{score}/5", plain_text(actors[0])])
+            section = ""
     if not rows:
         lines.refuse("the journey has no tasks", _JOURNEY_HINT)
     lines.remark("The journey is drawn as a table.")

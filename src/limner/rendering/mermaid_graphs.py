@@ -45,7 +45,7 @@ _SHAPES: tuple[tuple[str, tuple[str, ...], Any], ...] = (
     ("{", ("}",), "diamond"),
     (">", ("]",), "note"),
 )
-_OPTION = re.compile(r'(\w+)\s*:\s*("[^"]*"|[^,"]+)')
+_OPTION = re.compile(r'(\w{1,20})\s{0,9}:\s{0,9}("[^"]*"|[^,"]+)')
 # The names of shapes in @{ shape: … }.
 _OPTION_SHAPES: Mapping[str, Any] = {
     **dict.fromkeys(("rounded", "event", "stadium", "pill", "terminal", "delay"), "round"),
@@ -61,7 +61,7 @@ _OPTION_SHAPES: Mapping[str, Any] = {
     "text": "text",
 }
 _LINK = re.compile(
-    r"(?:\w+@)?(<|[xo](?=--|==|-\.))?(?:(-{2,}|={2,}|~{3,})|(-\.+-))(>|[xo](?=[\s|]))?"
+    r"(?:\w{1,40}@)?(<|[xo](?=--|==|-\.))?(?:(-{2,}|={2,}|~{3,})|(-\.+-))(>|[xo](?=[\s|]))?"
 )
 _DOTTED_TEXT = re.compile(r"-\.(?!\.*-)")
 _CLOSERS = {

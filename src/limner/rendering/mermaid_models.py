@@ -107,7 +107,10 @@ def _arguments(text: str) -> list[str]:
 
 def _cells(line: str) -> list[str]:
     """The parts of a line between commas that are not in quotes."""
-    return next(iter(csv.reader([line], skipinitialspace=True)))
+    try:
+        return next(iter(csv.reader([line], skipinitialspace=True)))
+    except csv.Error:
+        return []
 
 
 def _take_call(graph: GraphBuilder, lines: MermaidSource, word: str, given: list[str]) -> None:

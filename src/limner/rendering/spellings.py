@@ -212,6 +212,13 @@ VALUE_NAMES: Mapping[str, Mapping[str, Any]] = {
         **dict.fromkeys(("bt", "bottomup", "bottomtotop"), "up"),
     },
     "size": {
+        **dict.fromkeys(("a4", "a4portrait", "portrait", "document"), "1240x1754"),
+        **dict.fromkeys(("a4landscape",), "1754x1240"),
+        **dict.fromkeys(("letter", "usletter"), "1275x1650"),
+        **dict.fromkeys(("1080p", "fullhd", "hd", "presentation"), "1920x1080"),
+        **dict.fromkeys(("16:9", "landscape", "slide", "wide"), "1600x900"),
+        **dict.fromkeys(("square", "instagram"), "1080x1080"),
+        **dict.fromkeys(("mobile", "phone", "iphone"), "390x844"),
         **dict.fromkeys(("xs", "sm", "caption", "tiny", "xsmall"), "small"),
         **dict.fromkeys(("md", "medium", "normal", "regular", "base", "default", "m"), "body"),
         **dict.fromkeys(("lg", "large", "subtitle", "subheading", "h2", "h3", "l"), "heading"),
@@ -242,6 +249,12 @@ VALUE_NAMES: Mapping[str, Mapping[str, Any]] = {
     "on": {"on": True, "off": False, "enabled": True, "disabled": False},
     "checked": {"checked": True, "unchecked": False, "on": True, "off": False},
 }
+# Fields that only say how something looks: without them, a document says the same.
+LOOKS = frozenset(
+    ("grow", "width", "height", "align", "gap", "padding", "radius", "background", "color")
+) | frozenset(
+    ("colors", "border", "font", "justify", "accent", "column_align", "direction", "theme")
+)
 # Words in a field of style that say what a field of ours says.
 STYLE_WORDS: Mapping[str, tuple[str, Any]] = {
     **dict.fromkeys(("dashed", "dotted", "return", "reply", "response"), ("dashed", True)),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from limner.errors import InputInvalid
-from limner.rendering.brush import SHARES, Brush, Rect, format_number, is_attached
+from limner.rendering.brush import SHARES, Brush, Rect, format_number
 from limner.rendering.canvas import mix, number
 from limner.rendering.colours import contrast, parse_colour, readable_on
 from limner.rendering.elements import (
@@ -244,8 +244,7 @@ def _draw_progress(element: ProgressBar, brush: Brush, box: Rect) -> None:
         whole = 1 if 0 < element.value <= 1 and isinstance(element.value, float) else 100
     share = min(max(element.value / (whole or 1), 0.0), 1.0)
     percent = f"{format_number(round(share * 100, 1))}%"
-    own = format_number(element.value, element.unit)
-    own += "" if is_attached(element.unit) or not element.unit else f" {element.unit}"
+    own = f"{format_number(element.value)} / {format_number(whole)} {element.unit}".rstrip()
     text = element.text or (percent if element.max in (None, 100) and not element.unit else own)
     top = box.y + max(box.height - base * 2.4, 0) / 2
     color = parse_colour(element.color) if element.color else theme.accent

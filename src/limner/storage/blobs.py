@@ -23,6 +23,8 @@ from limner.storage.temp_file import (
     write_all,
 )
 
+DATABASES = "databases"
+"""The folder of a shared place that has the name of each database that counts on it."""
 _HANDLE = re.compile(r"[0-9a-f]{64}")
 _READ_BYTES = 1 << 24
 
@@ -72,6 +74,8 @@ class BlobStore(Protocol):
 
     min_age_s: float
     """How old bytes must be before the garbage collector may delete them."""
+    is_shared: bool
+    """Whether another database could use the place too."""
 
     @property
     def place(self) -> str:
@@ -80,6 +84,14 @@ class BlobStore(Protocol):
 
     def check(self) -> None:
         """Raise StorageError if the place cannot be read or written now."""
+        ...
+
+    def claim(self, database_id: str) -> None:
+        """Note in a shared place that a database counts on it."""
+        ...
+
+    def claimants(self) -> set[str]:
+        """The databases that count on a shared place."""
         ...
 
     def writer(self, *, max_bytes: int) -> BlobWriter:
@@ -157,8 +169,8 @@ class Blobs:
 
     min_age_s: float = 0
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, *, is_shared: bool = False) -> None:
+        self._folder, self.is_shared = folder, is_shared
 
     @property
     def place(self) -> str:
@@ -169,6 +181,18 @@ class Blobs:
         """Raise StorageError if the folder exists and cannot be written."""
         if self._folder.exists():
             self.writer(max_bytes=0).discard()
+
+    def claim(self, database_id: str) -> None:
+        """Note that a database counts on this folder."""
+        folder = self._folder / DATABASES
+        with disk_errors(doing="write", path=folder):
+            make_folder(folder)
+            (folder / database_id).touch(mode=0o600)
+            sync_folder(folder)
+
+    def claimants(self) -> set[str]:
+        """The databases that count on this folder."""
+        return {file.name for file in (self._folder / DATABASES).glob("*")}
 
     def writer(self, *, max_bytes: int, upload: Upload | None = None) -> BlobWriter:
         """A writer for the bytes of one picture as they arrive.

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple, cast
 from limner.errors import MissingExtra, StorageError
 from limner.settings.variables import Lookup
 from limner.storage.blobs import (
+    DATABASES,
     BlobFacts,
     Blobs,
     BlobWriter,
@@ -57,7 +58,7 @@ _RETRIES = {
     "retry_timeout": timedelta(seconds=60),
 }
 _REQUEST_S = 120
-_ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_ENDPOINTS = ("AWS_ENDPOINT_URL", "AZURE_STORAGE_ENDPOINT")
 # The library reads every variable of the vendors from the environment of the process. These may
 # also come from a program that gives limner its variables.
 _VARIABLES = {
@@ -99,6 +100,7 @@ class ObjectBlobs:
     """A folder in a bucket, and a bounded folder of this machine with copies of what was used."""
 
     min_age_s: float = MIN_AGE_S
+    is_shared = True
 
     def __init__(
         self,
@@ -200,7 +202,8 @@ class ObjectBlobs:
         if not copies or copies[0].stored_at_s >= since_s:
             return 0
         self._delete(copies)
-        self._cache.local_path(handle).unlink(missing_ok=True)
+        with suppress(OSError):
+            self._cache.local_path(handle).unlink()
         return copies[0].size_bytes
 
     def remove_leftovers(self, *, before_s: float) -> list[int]:
@@ -226,6 +229,19 @@ class ObjectBlobs:
             self._library.put(self._objects, CHECK, b"ok", use_multipart=False)
         with self._errors("read from"):
             self._library.get(self._objects, CHECK).bytes()
+
+    def claim(self, database_id: str) -> None:
+        """Note that a database counts on this folder of the bucket."""
+        with self._errors("write to"):
+            self._library.put(
+                self._objects, f"{DATABASES}/{database_id}", b"-", use_multipart=False
+            )
+
+    def claimants(self) -> set[str]:
+        """The databases that count on this folder of the bucket."""
+        with self._errors("read from"):
+            batches = list(self._library.list(self._objects, DATABASES))
+        return {meta["path"].rpartition("/")[2] for batch in batches for meta in batch}
 
     def _upload(self, handle: str, read: Callable[[], bytes]) -> None:
         """Write a new object, unless there is a young one.
@@ -350,11 +366,11 @@ def _connect(place: str, scheme: str, env: Lookup) -> tuple[Any, Any]:
             hint="Install it: pip install 'limner[team]'",
         ) from None
     given = {name.lower(): env.get(name, "") for name in _VARIABLES[scheme]}
-    endpoint = next(filter(None, (env.get(name, "") for name in _ENDPOINTS)), "")
+    endpoints = (given.get(name.lower(), "") for name in _ENDPOINTS)
     options = {
         "timeout": timedelta(seconds=_REQUEST_S),
         # A server of the user's own may speak plain HTTP.
-        "allow_http": endpoint.startswith("http://"),
+        "allow_http": any(one.startswith("http://") for one in endpoints),
     }
     try:
         store = from_url(

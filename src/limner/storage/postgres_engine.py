@@ -24,8 +24,14 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import no_result
 
 from limner.errors import StorageError
-from limner.storage.queries import POSTGRES_FOLDER, migrations, postgres_queries
-from limner.storage.transaction import Job, Transaction
+from limner.storage.queries import (
+    POSTGRES_FOLDER,
+    Job,
+    Transaction,
+    migrations,
+    postgres_queries,
+    to_psycopg,
+)
 
 CONNECTIONS = 4
 LOCK_TIMEOUT_S = 30
@@ -113,7 +119,8 @@ class PostgresEngine:
         named = partial(self._lock, connection) if job.shared else None
         try:
             _execute(connection, begin)
-            result = job.work(Transaction(connection, postgres_queries(), lock=named))
+            made = Transaction(connection, postgres_queries(), lock=named, dialect=to_psycopg)
+            result = job.work(made)
         except BaseException:
             with suppress(psycopg.Error):
                 connection.execute("ROLLBACK")
@@ -236,7 +243,10 @@ def _execute(connection: Connection, script: str) -> None:
 
 def _migrate(connection: Connection) -> None:
     """Migrate the tables; those of a newer limner stay."""
-    for number, script in migrations(POSTGRES_FOLDER / "migrations"):
+    scripts = migrations(POSTGRES_FOLDER / "migrations")
+    if 0 < _version(connection) < scripts[-1][0]:
+        logger.warning("limner brings the tables of the database up to date once; please wait.")
+    for number, script in scripts:
         if _version(connection) >= number:
             continue
         with connection.transaction():
@@ -247,8 +257,6 @@ def _migrate(connection: Connection) -> None:
             if version == 0:
                 connection.execute("CREATE TABLE schema_version (number integer NOT NULL)")
                 connection.execute("INSERT INTO schema_version VALUES (0)")
-            else:
-                logger.warning("limner brings the tables of the database up to date once.")
             _execute(connection, script)
             connection.execute("UPDATE schema_version SET number = %s", (number,))
 

@@ -1,4 +1,4 @@
-"""``.sql`` files -> the named statements, as the texts that SQLite or PostgreSQL runs.
+"""``.sql`` files -> the named queries that a transaction runs, for SQLite and for PostgreSQL.
 
 One text serves both databases. If it cannot, ``sql/postgres/`` has a second statement of that name.
 """
@@ -6,9 +6,12 @@ One text serves both databases. If it cannot, ``sql/postgres/`` has a second sta
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import closing
 from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 SQL_FOLDER = Path(__file__).with_name("sql")
 POSTGRES_FOLDER = SQL_FOLDER / "postgres"
@@ -53,6 +56,7 @@ def parameters(statement: str) -> frozenset[str]:
     return frozenset(found["parameter"] for found in _TOKEN.finditer(statement)) - {None}
 
 
+@cache
 def to_psycopg(statement: str) -> str:
     """A statement with ``%(name)s`` for ``:name``, and without the hints at SQLite's indexes."""
 
@@ -71,3 +75,87 @@ def migrations(folder: Path = SQL_FOLDER / "migrations") -> tuple[tuple[int, str
         (int(file.name.partition("_")[0]), file.read_text(encoding="utf-8"))
         for file in sorted(folder.glob("*.sql"))
     )
+
+
+class Row(Protocol):
+    """A row of a result: its values by name or by place."""
+
+    def __getitem__(self, key: Any, /) -> Any: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __len__(self) -> int: ...
+    def keys(self) -> list[str]:
+        """The names of the columns."""
+        ...
+
+
+class _Cursor(Protocol):
+    @property
+    def rowcount(self) -> int: ...
+    @property
+    def description(self) -> Any: ...
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+    def close(self) -> None: ...
+
+
+class _Connection(Protocol):
+    def execute(self, query: Any, parameters: Any, /) -> _Cursor: ...
+
+
+class Transaction:
+    """The argument of a function that is passed to ``Store.read`` or ``Store.write``.
+
+    Queries are called by their names in ``sql/*.sql``, with their parameters as keywords.
+    """
+
+    def __init__(
+        self,
+        connection: _Connection,
+        queries: Mapping[str, str],
+        *,
+        lock: Callable[[tuple[str, ...]], None] | None = None,
+        dialect: Callable[[str], str] = str,
+    ) -> None:
+        self._connection, self._queries = connection, queries
+        self._lock, self._dialect = lock, dialect
+
+    def one(self, query: str, /, **params: Any) -> Row | None:
+        """The first row, or None."""
+        with closing(self._execute(query, params)) as cursor:
+            return cursor.fetchone()
+
+    def all(self, query: str, /, **params: Any) -> list[Row]:
+        """Every row."""
+        with closing(self._execute(query, params)) as cursor:
+            return cursor.fetchall()
+
+    def run(self, query: str, /, **params: Any) -> int:
+        """Run a statement; returns the number of changed rows."""
+        with closing(self._execute(query, params)) as cursor:
+            return cursor.rowcount
+
+    def raw(self, statement: str, params: Mapping[str, Any] | None = None) -> list[Row]:
+        """Run a statement that has no name, and return its rows; only for modules of storage."""
+        with closing(self._connection.execute(self._dialect(statement), params or {})) as cursor:
+            return [] if cursor.description is None else cursor.fetchall()
+
+    def lock(self, *names: str) -> None:
+        """Let no other shared write go on that locks one of these names, until this one ends.
+
+        A function that is passed to `Store.write` with ``shared=True`` locks what it checks before
+        it reads it. In all other writes it does nothing, because these run alone.
+        """
+        if self._lock is not None and names:
+            self._lock(names)
+
+    def _execute(self, query: str, params: dict[str, Any]) -> _Cursor:
+        return self._connection.execute(self._queries[query], params)
+
+
+class Job(NamedTuple):
+    """A function to run in a transaction, and the future its caller waits for."""
+
+    work: Callable[[Transaction], Any]
+    writing: bool
+    shared: bool
+    future: Future[Any]

@@ -34,6 +34,7 @@ COMMANDS = {
     "sessions": "stored conversations: list, show, import, export, fork, archive, delete",
     "gc": "remove the pictures that nothing refers to",
     "backup": "write the whole home into one archive",
+    "store": "copy all records into another database, SQLite or PostgreSQL",
     "jobs": "interrupted jobs: list them, fetch their pictures, or close them",
     "reconcile": "compare the ledger with a provider's usage export",
     "mcp": "serve these tools to an agent, or set a client up to use them",

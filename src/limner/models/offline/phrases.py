@@ -207,8 +207,13 @@ SHOW = re.compile(
     r"(?: (?:once )?again)?"
     rf"|let me see {IT}(?: again)?|(?:see|look at) {IT} again)$"
 )
+# "Say what you drew" asks; "say hello" does not.
+_TELL = (
+    r"(?:tell (?:me|us)|let (?:me|us) know|"
+    r"(?:say|report|mention|state|answer) (?=what|which|who|how|where|if|whether|the))"
+)
 LOOK = re.compile(
-    r"(?:describe|read|look|inspect|examine|analy[sz]e|tell me|transcribe|count|check|caption|"
+    rf"{_TELL}|(?:describe|read|look|inspect|examine|analy[sz]e|transcribe|count|check|caption|"
     r"identify|explain|summari[sz]e|ocr|extract|recogni[sz]e|see|review|find|list|name|view|open|"
     r"show|translate)\b"
 )
@@ -332,8 +337,8 @@ HD = re.compile(
 )
 # After "and" only these begin another step: "a cat and a dog" is one picture.
 _NEXT_VERB = (
-    r"(?:describe|tell me|look at|read|inspect|check|compare|show|say|make it|turn it|rotate|crop|"
-    r"resize|draw|paint|render)\b"
+    rf"(?:{_TELL}|(?:describe|explain|look at|read|inspect|check|compare|show|make it|turn it|"
+    r"rotate|crop|resize|draw|paint|render)\b)"
 )
 FOLLOW_UP = re.compile(
     rf"[\s,;.!]{{0,4}}\b(?:and then|then|after that,?|and(?= {_NEXT_VERB}))[\s,]{{1,4}}"

@@ -1,4 +1,4 @@
--- The pictures that a person looks for, the newest first; triggers keep the table (migrations 14 and 17).
+-- The pictures that a person looks for, the newest first; triggers keep the table (migrations 14, 17, 18 and 19).
 -- Each of the `gallery_by_*` queries starts with the index of one filter. An empty text is no filter.
 
 -- name: gallery_page
@@ -70,6 +70,10 @@ SELECT
     coalesce((SELECT pictures FROM gallery_totals WHERE model = ''), 0) AS total,
     coalesce((SELECT min(id) FROM gallery), 1) AS oldest,
     coalesce((SELECT max(id) FROM gallery), 0) AS newest;
+
+-- name: gallery_gaps
+-- How many ids from the first and before the end have no picture any more.
+SELECT count(*) AS gaps FROM gallery_gaps WHERE id >= :first AND id < :end;
 
 -- name: gallery_models
 -- The models that drew something, those with most pictures first.

@@ -93,3 +93,7 @@ FROM ledger LEFT JOIN jobs ON jobs.ledger_id = ledger.id
 WHERE ledger.day BETWEEN :first_day AND :last_day
     AND ledger.state IN ('settled', 'unknown', 'released')
 ORDER BY ledger.id;
+
+-- name: ledger_ids_go_on
+-- After rows were copied with their ids, the next row gets a larger one. SQLite does it by itself.
+SELECT max(id) AS last_id FROM ledger;

@@ -149,9 +149,9 @@ async function recall(way, handle) {
 function Part({ form, setForm }) {
   const [isOpen, setOpen] = useState(false);
   useEffect(() => {
-    if (!form.image) return;
+    if (!form.image || form.imageSize) return;
     get("/api/pictures/" + form.image).then(({ dimensions }) => setForm((now) => ({ ...now, imageSize: dimensions })), () => {});
-  }, [form.image]);
+  }, [form.image, form.imageSize]);
   if (!form.image || !form.imageSize) return null;
   const whole = () => { setOpen(false); setForm((now) => ({ ...now, steps: [], mask: null })); };
   return html`
@@ -174,6 +174,7 @@ export function Draw({ rest }) {
   const [error, setError] = useState(null);
   useEffect(() => { get("/api/models").then((found) => setModels(found.models), setError); }, []);
   useEffect(() => {
+    setRun(null);
     if (/^[0-9a-f]{64}$/.test(handle || "")) recall(way, handle).then(setForm, setError);
   }, [way, handle]);
   const quote = useQuote(form);
@@ -219,7 +220,7 @@ export function Draw({ rest }) {
         </form>
         <div class="stack">
           ${(run || !form.image) && html`<${Result} id=${run} image=${form.image} suggest=${(prompt) => setForm({ ...form, prompt })} />`}
-          <${Part} key=${form.image} form=${form} setForm=${setForm} />
+          <${Part} key=${[way, handle, form.image].join()} form=${form} setForm=${setForm} />
         </div>
       </div>`}
     </section>`;

@@ -38,6 +38,9 @@ WHERE item ILIKE :pattern ESCAPE '\'
 ORDER BY session_id, seq
 LIMIT :limit;
 
+-- name: ledger_ids_go_on
+SELECT setval(pg_get_serial_sequence('ledger', 'id'), max(id)) AS last_id FROM ledger;
+
 -- name: spending_by_session
 -- A session has one part, and the index gives the order.
 SELECT name, settled_nano + unknown_nano AS nano, calls, last_id
