@@ -16,6 +16,7 @@ from benchmarks import (
     sandbox,
     sessions,
     start_up,
+    studio,
     wires,
 )
 
@@ -32,6 +33,7 @@ BENCHMARKS = {
     "app_server": app_server.main,
     "rendering": rendering.main,
     "batch": batch.main,
+    "studio": studio.main,
 }
 
 if __name__ == "__main__":

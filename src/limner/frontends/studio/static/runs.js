@@ -5,6 +5,7 @@ import { send, thumbnail } from "/static/api.js";
 import { Icon } from "/static/icons.js";
 import { usd } from "/static/words.js";
 
+const SHOWN_MS = 6000;
 const runs = new Map();
 const mine = new Set();
 const listeners = new Set();
@@ -40,6 +41,8 @@ function listen() {
       const run = JSON.parse(event.data);
       runs.set(run.id, run);
       tell(name, run);
+      // What went well must not cover the page for long.
+      if (name === "done") setTimeout(() => { mine.delete(run.id); tell("connection"); }, SHOWN_MS);
     });
 }
 listen();
