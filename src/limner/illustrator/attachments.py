@@ -316,11 +316,17 @@ def _played(part: Part, parent: Part, slot: Slot) -> Part:
     """A ball lies at the feet, an instrument is in the hands or stands in front."""
     if part.info.name in figures.INSTRUMENTS:
         return _held(part, parent, slot)
-    ball = part.info.group in ("sport", "game")
-    size = min(part.size, parent.height * (0.3 if ball else 0.62))
-    side = -0.06 if figures.looks_left(parent.info) else 1.05
-    x, y = parent.point((side if ball else 0.5) + 0.3 * (slot.nth - (slot.of - 1) / 2), 1.0)
-    return _put(part, parent, size=size, foot=(x, y + size * 0.06), nearer=1)
+    between = slot.nth - (slot.of - 1) / 2
+    if part.info.group in ("sport", "game"):
+        size = min(part.size, parent.height * 0.3)
+        side = -0.06 if figures.looks_left(parent.info) else 1.05
+        x, y = parent.point(side + 0.3 * between, 1.0)
+        return _put(part, parent, size=size, foot=(x, y + size * 0.06), nearer=1)
+    # Several stand side by side, so low that the player is seen above and between them.
+    size = min(part.size, parent.height * 0.62, parent.width * 1.2 / slot.of)
+    x, y = parent.point(0.5, 1.0)
+    foot = (x + size * 0.9 * between, y + size * (0.06 if slot.of == 1 else 0.5))
+    return _put(part, parent, size=size, foot=foot, nearer=1)
 
 
 def _held(part: Part, parent: Part, slot: Slot) -> Part:

@@ -571,12 +571,20 @@ def _label_part(brush: Brush, bar: Rect, text: str, color: str) -> bool:
 
 def _draw_upright_grid(chart: Chart, brush: Brush, plot: Rect, scale: Scale) -> None:
     """The lines and numbers of an axis that goes across."""
-    theme = brush.style.theme
     for tick in scale.ticks:
+        x = number(plot.x + plot.width * scale.share(tick))
+        brush.canvas.line(f"M{x} {number(plot.y)}V{number(plot.bottom)}", brush.style.theme.line, 1)
+    _draw_axis_numbers([_text(chart, tick) for tick in scale.ticks], brush, plot, scale)
+
+
+def _draw_axis_numbers(texts: Sequence[str], brush: Brush, plot: Rect, scale: Scale) -> None:
+    """The numbers below an axis that goes across; in a narrow plot each second, third or so."""
+    widest = max(brush.width(text, "small") for text in texts) + brush.style.base * 0.5
+    step = math.ceil(widest / (plot.width / max(len(texts) - 1, 1)))
+    for text, tick in [*zip(texts, scale.ticks, strict=True)][::step]:
         x = plot.x + plot.width * scale.share(tick)
-        brush.canvas.line(f"M{number(x)} {number(plot.y)}V{number(plot.bottom)}", theme.line, 1)
         y = plot.bottom + brush.style.base * 0.9
-        brush.line(x, y, _text(chart, tick), "small", color=theme.muted)
+        brush.line(x, y, text, "small", color=brush.style.theme.muted)
 
 
 def _draw_horizontal(chart: BarChart, data: ChartData, brush: Brush, box: Rect) -> None:
@@ -653,10 +661,7 @@ def _draw_scatter(chart: ScatterPlot, data: ChartData, brush: Brush, box: Rect) 
         _draw_quadrants(chart, brush, plot)
     else:
         _draw_grid(chart, brush, plot, scale)
-        for tick in across.ticks:
-            x = plot.x + plot.width * across.share(tick)
-            text = format_number(tick)
-            brush.line(x, plot.bottom + base * 0.8, text, "small", color=brush.style.theme.muted)
+        _draw_axis_numbers([format_number(tick) for tick in across.ticks], brush, plot, across)
     named = len(chart.labels) == len(points)
     labelled = (named or chart.show_values) and len(points) <= _MAX_LABELLED_POINTS
     radius = _radius([point for _, point in points], base)
