@@ -281,11 +281,12 @@ class _Run:
             if self._running:
                 status = await self._runner.status(self._batch, stopped=self._stopped or WINDS_DOWN)
                 self._on_status(status)
+            while self._running:
                 await asyncio.wait(self._running)
         except asyncio.CancelledError:
             for task in [*self._running]:
                 task.cancel()
-            if self._running:
+            while self._running:
                 await asyncio.wait(self._running)
             raise
         finally:
