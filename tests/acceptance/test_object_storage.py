@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import re
+import shutil
 import subprocess
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncGenerator, Iterator
