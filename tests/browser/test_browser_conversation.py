@@ -108,3 +108,19 @@ def test_a_conversation_goes_on_after_the_server_was_started_again(
     page.keyboard.press("Enter")
     expect(log.get_by_text("Here it is")).to_have_count(2)
     expect(log.get_by_role("img")).to_have_count(2)
+
+
+@pytest.mark.browser
+def test_the_newest_answer_is_in_view_also_if_it_comes_at_once(studio: Any, page: Any) -> None:
+    from playwright.sync_api import expect
+
+    studio.start()
+    page.goto(studio.url)
+    page.goto(studio.origin + "/#/talk")
+    log = page.get_by_role("log")
+    for number, words in enumerate(("Draw a fox, and tell me what you drew.", "Make it night.")):
+        page.get_by_label("Message").fill(words)
+        page.get_by_role("button", name="Send").click()
+        expect(log.get_by_role("img")).to_have_count(number + 1)
+        expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+    expect(log.get_by_text("Changed: scene", exact=False)).to_be_in_viewport()

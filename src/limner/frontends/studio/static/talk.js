@@ -222,11 +222,16 @@ function Thread({ id, given }) {
   const { state, readMore } = useConversation(id);
   const log = useRef(null);
   const isAtEnd = useRef(true);
+  const lastTop = useRef(0);
   const { items, about, turn, draft, questions } = state;
   // Follow what comes, unless the user has scrolled up to read.
   const follow = () => { if (isAtEnd.current && log.current) log.current.scrollTop = log.current.scrollHeight; };
   useEffect(follow, [items.length, draft?.text.length, questions.length, turn]);
-  const scrolled = ({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => { isAtEnd.current = scrollHeight - scrollTop - clientHeight < 40; };
+  // More may have come since the scroll that this event reports: only a scroll upwards leaves the end.
+  const scrolled = ({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
+    isAtEnd.current = scrollHeight - scrollTop - clientHeight < 40 || (isAtEnd.current && scrollTop >= lastTop.current);
+    lastTop.current = scrollTop;
+  };
   const outputs = new Map(items.filter((item) => OUTPUTS.includes(item.type)).map((item) => [item.call_id, item]));
   return html`
     <section class="talk-thread">
