@@ -203,7 +203,7 @@ def _with_table(things: list[Subject], scene: Scene, *, may_add: bool) -> list[S
     if not (tables or may_add):
         return things
     table = tables[0] if tables else len(things)
-    # The table that no one asked for is less important than what is on it.
+    # A table that the prompt does not name is less important than what is on it.
     larger = 1.0 if tables else 1.35
     tied = [
         replace(thing, relation=Relation("on", table), scale=thing.scale * larger)

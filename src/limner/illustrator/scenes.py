@@ -316,7 +316,7 @@ def usual_place(pictures: Iterable[tuple[str, str]]) -> str | None:
     """The usual place of things; ``pictures`` are pairs of name and group, in order."""
     pairs = list(pictures)
     if any(group == "transport-water" for _, group in pairs):
-        # A boat decides, whoever is in it.
+        # A boat decides, not the people in it.
         return USUAL_PLACES["transport-water"]
     for name, _ in pairs:
         if name in USUAL_PLACES:

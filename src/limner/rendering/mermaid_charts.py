@@ -65,16 +65,22 @@ def parse_pie(lines: MermaidSource) -> PieChart:
     return check_element(PieChart(title=title, values={**values}))
 
 
+def _heading(lines: MermaidSource, line: str) -> str | None:
+    """The name of a section; empty for a title, which is kept; None for every other line."""
+    word, _, rest = line.partition(" ")
+    if word == "title":
+        lines.title = plain_text(rest)
+        return ""
+    return plain_text(rest) if word == "section" else None
+
+
 def parse_timeline(lines: MermaidSource) -> Timeline:
     """Parse a timeline."""
     events: list[list[str | int | float]] = []
     section = ""
     for line in lines:
-        word, _, rest = line.partition(" ")
-        if word == "title":
-            lines.title = plain_text(rest)
-        elif word == "section":
-            section = plain_text(rest)
+        if (heading := _heading(lines, line)) is not None:
+            section = heading or section
         else:
             time, colon, text = line.partition(":")
             if not colon or (not time.strip() and not events):
@@ -293,11 +299,8 @@ def parse_journey(lines: MermaidSource) -> DataTable:
     rows: list[list[str | int | float | bool | None]] = []
     section = ""
     for line in lines:
-        word, _, rest = line.partition(" ")
-        if word == "title":
-            lines.title = plain_text(rest)
-        elif word == "section":
-            section = plain_text(rest)
+        if (heading := _heading(lines, line)) is not None:
+            section = heading or section
         else:
             name, score, *actors = [part.strip() for part in line.split(":")] + [""]
             if not score.isdecimal():
