@@ -120,7 +120,7 @@ def test_a_painted_part_of_a_picture_is_changed_and_the_family_shows_it(
     family = page.get_by_label("Family of the picture")
     expect(family.get_by_role("link")).to_have_count(2)
     shot(page, "lineage")
-    family.get_by_role("link", name="from a file").click()
+    family.get_by_role("link", name="room.png, from a file").click()
     expect(page.locator(".picture h1")).to_have_text("room.png")
 
 
@@ -187,6 +187,9 @@ def test_two_pictures_are_compared_with_a_slider(studio: Any, page: Any, shot: S
     expect(page.locator(".edge")).to_have_attribute("style", "left: 100%;")
     page.keyboard.press("Home")
     expect(page.locator(".edge")).to_have_attribute("style", "left: 0%;")
+    edge = page.locator(".edge")
+    drag(page, edge, start=(0.5, 0.5), end=(8, 0.5))
+    assert 30 < float(slider.input_value()) < 90
     shot(page, "compare")
 
 

@@ -4,19 +4,19 @@ import { html, useEffect, useState } from "/static/vendor/preact-htm.js";
 import { get, send } from "/static/api.js";
 import { confirmed } from "/static/dialog.js";
 import { follow, onRun } from "/static/runs.js";
-import { atMost, count, moment, usd } from "/static/words.js";
+import { atMost, count, errorText, moment, usd } from "/static/words.js";
 
 const ASK_MS = 3000;
 const fileName = (path) => path.split(/[/\\]/).pop();
 
 const amount = (sum) => (sum ? usd(sum) : "$0");
 
-const wordsOf = (batch) => [
+const wordsOf = (batch) => (batch.state === "loading" ? "Its rows are read. If that does not end, run it again." : [
   `${batch.done.toLocaleString()} of ${count(batch.rows, "row")} done`,
   ...(batch.failed ? [`${batch.failed.toLocaleString()} failed`] : []),
   ...(batch.running ? [`${batch.running.toLocaleString()} running`] : []),
   `${amount(batch.spent_usd)} of ${amount(batch.budget_usd)}${batch.unknown_usd ? `, ${usd(batch.unknown_usd)} of it uncertain` : ""}`,
-].join(" · ");
+].join(" · "));
 
 function Batch({ batch, act }) {
   const ended = batch.done + batch.failed;
@@ -66,7 +66,7 @@ export function Batches() {
   };
   return html`
     <section aria-labelledby="batches-title"><h2 id="batches-title">Batches</h2>
-      ${error && html`<p class="problem" role="alert">${error.message} ${error.hint || ""}</p>`}
+      ${error && html`<p class="problem" role="alert">${errorText(error)}</p>`}
       ${batches && (batches.length
         ? html`<ul class="rows">${batches.map((one) => html`<${Batch} key=${one.id} batch=${one} act=${act} />`)}</ul>`
         : html`<p class="quiet-text">No batch was run. <code>limner batch run rows.jsonl</code> starts one.</p>`)}

@@ -7,7 +7,7 @@ import { confirmed } from "/static/dialog.js";
 import { shared } from "/static/gallery.js";
 import { Icon } from "/static/icons.js";
 import { changedElsewhere } from "/static/runs.js";
-import { bytes, moment, nameOf, usd } from "/static/words.js";
+import { bytes, errorText, moment, nameOf, usd } from "/static/words.js";
 
 const MAX_SCALE = 16;
 
@@ -88,8 +88,17 @@ const origin = ({ lineage }) => {
   return { transform: "changed", fit: "fitted for a model", cover: "cropped to size", sheet: "contact sheet", mask: "mask" }[lineage.made] || (lineage.made ? `as ${lineage.made.toUpperCase()}` : "received");
 };
 
+// The prompt, or the name of the file, or what it is.
+const titleOf = (lineage) => lineage.prompt || (lineage.file || "").split("/").pop() || (lineage.made === "sheet" ? "Contact sheet" : "");
+
 // The family as columns: ancestors on the left, this picture in the middle, what became of it right.
 function Family({ facts: all }) {
+  const board = useRef();
+  // A long line of ancestors is wider than the page: this picture is in view.
+  useEffect(() => {
+    const self = board.current && board.current.querySelector("[aria-current]");
+    if (self) board.current.scrollLeft = self.getBoundingClientRect().left - board.current.getBoundingClientRect().left - 2 * 116;
+  }, [all.handle]);
   // What models were sent is no picture that a person made.
   const facts = { ...all, offspring: all.offspring.filter((one) => !["fit", "mask"].includes(one.lineage.made)) };
   if (!facts.ancestors.length && !facts.offspring.length) return null;
@@ -108,7 +117,7 @@ function Family({ facts: all }) {
     const column = (columnOf.get(one.handle) ?? least) - least;
     columns.set(column, [...(columns.get(column) || []), one]);
   }
-  const edge = 76, wide = 132, high = 104, tallest = Math.max(...[...columns.values()].map((list) => list.length));
+  const edge = 76, wide = 116, high = 112, tallest = Math.max(...[...columns.values()].map((list) => list.length));
   const at = new Map();
   for (const [column, list] of columns)
     list.forEach((one, row) => at.set(one.handle, { x: column * wide, y: row * high + ((tallest - list.length) * high) / 2 }));
@@ -118,7 +127,7 @@ function Family({ facts: all }) {
   ]);
   return html`
     <section><h2>Family</h2>
-      <div class="family" tabindex="0" role="group" aria-label="Family of the picture">
+      <div class="family" ref=${board} tabindex="0" role="group" aria-label="Family of the picture">
         <div class="family-board" style=${{ width: (columns.size - 1) * wide + edge + "px", height: tallest * high + "px" }}>
           <svg aria-hidden="true" width=${columns.size * wide} height=${tallest * high}>
             ${lines.map(([from, to]) => {
@@ -132,9 +141,9 @@ function Family({ facts: all }) {
             const isSelf = one.handle === facts.handle;
             return html`<a key=${one.handle} class="relative" style=${{ transform: `translate(${x}px, ${y}px)` }}
               href=${"#/picture/" + one.handle} aria-current=${isSelf ? "true" : null}
-              aria-label=${isSelf ? "This picture" : origin(one)}>
+              title=${origin(one)} aria-label=${isSelf ? "This picture" : `${titleOf(one.lineage) || "Picture"}, ${origin(one)}`}>
               <img src=${thumbnail(one.handle)} alt="" width=${edge} height=${edge} onError=${(event) => event.target.classList.add("broken")} />
-              <span>${isSelf ? "this picture" : origin(one)}</span></a>`;
+              <span>${isSelf ? "this picture" : titleOf(one.lineage) || origin(one)}</span></a>`;
           })}
         </div>
       </div>
@@ -158,7 +167,7 @@ function Reading({ handle, lines, change }) {
   return html`
     <section><h2>Text in the picture</h2>
       ${!lines && html`<button onClick=${read} disabled=${state.isBusy}>${state.isBusy ? "Reading" : "Read it here, for free"}</button>`}
-      ${state.error && html`<p class="problem" role="alert">${state.error.message} ${state.error.hint || ""}</p>`}
+      ${state.error && html`<p class="problem" role="alert">${errorText(state.error)}</p>`}
       ${lines && (lines.length ? html`<ul class="found">${lines.map((one, index) => html`<li key=${index}>${one.text}</li>`)}</ul>` : html`<p class="quiet-text">No text was found.</p>`)}
     </section>`;
 }
@@ -166,7 +175,7 @@ function Reading({ handle, lines, change }) {
 function Calls({ calls }) {
   if (!calls.length) return null;
   return html`
-    <section><h2>Paid calls</h2>
+    <section><h2>Calls</h2>
       <table><thead><tr><th>When</th><th>Tool</th><th>State</th><th class="number">Cost</th></tr></thead>
       <tbody>${calls.map((call) => html`<tr key=${call.id}><td>${moment(call.created_ms)}</td><td>${call.tool}</td>
         <td>${call.state}</td><td class="number">${usd(call.cost_usd)}</td></tr>`)}</tbody></table>
@@ -235,7 +244,7 @@ export function PicturePage({ handle }) {
     location.hash = after ? "#/picture/" + after.handle : "#/";
     changedElsewhere();
   };
-  const title = facts ? nameOf(facts.lineage.prompt || (facts.lineage.file || "").split("/").pop()) : "Picture";
+  const title = facts ? nameOf(titleOf(facts.lineage)) : "Picture";
   const [before, after] = [neighbour(handle, -1), neighbour(handle, 1)];
   return html`
     <article class="picture">
@@ -253,7 +262,7 @@ export function PicturePage({ handle }) {
         ${facts && html`<a class="button" href=${download(handle)} aria-label="Save the picture"><${Icon} name="save" /></a>`}
         ${facts && html`<button class="bad" aria-label="Delete the picture" onClick=${remove}><${Icon} name="bin" /></button>`}
       </header>
-      ${error && html`<p class="problem" role="alert">${error.message}</p>`}
+      ${error && html`<p class="problem" role="alert">${errorText(error)}</p>`}
       ${facts && html`<div class="split">
         <${Viewer} src=${file(handle)} width=${facts.dimensions.width} height=${facts.dimensions.height} label=${title}>
           ${(scale) => html`<${Evidence} lines=${[...(lines || []), ...marks]} scale=${scale} />`}<//>

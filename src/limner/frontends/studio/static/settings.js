@@ -3,6 +3,7 @@
 import { html, useEffect, useState } from "/static/vendor/preact-htm.js";
 import { get, send } from "/static/api.js";
 import { confirmed } from "/static/dialog.js";
+import { count, errorText } from "/static/words.js";
 
 // A list from the server, and a function that changes it and says what went wrong.
 function useList(path) {
@@ -16,7 +17,7 @@ function useList(path) {
   return { found, error, change };
 }
 
-const Problem = ({ error }) => error && html`<p class="problem" role="alert">${error.message} ${error.hint || ""}</p>`;
+const Problem = ({ error }) => error && html`<p class="problem" role="alert">${errorText(error)}</p>`;
 
 function Key({ one, change }) {
   const [value, setValue] = useState(null);
@@ -104,12 +105,19 @@ function Models({ version }) {
     get("/api/seeing-models").then(setLook, () => {});
   }, [version]);
   const usable = draw.filter((one) => !one.missing_key);
+  const providers = new Map();
+  for (const { name } of look.models) {
+    const [provider, ...model] = name.split("/");
+    providers.set(provider, [...(providers.get(provider) || []), model.join("/")]);
+  }
   return html`
     <section aria-labelledby="models-title"><h2 id="models-title">Models that can be used now</h2>
       <dl class="facts">
         <div class="fact"><dt>Draw</dt><dd>${usable.map((one) => one.title).join(", ") || "none"}</dd></div>
-        <div class="fact"><dt>Look</dt><dd>${look.models.map((one) => (one.name === look.used ? `${one.name} (used)` : one.name)).join(", ") || "none"}</dd></div>
+        <div class="fact"><dt>Look</dt><dd>${look.used || "none"}</dd></div>
       </dl>
+      ${providers.size > 0 && html`<details><summary>All ${count(look.models.length, "model")} that look at pictures</summary>
+        <dl class="facts">${[...providers].map(([provider, models]) => html`<div class="fact" key=${provider}><dt>${provider}</dt><dd>${models.join(", ")}</dd></div>`)}</dl></details>`}
     </section>`;
 }
 
