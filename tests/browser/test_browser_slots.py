@@ -78,6 +78,28 @@ def test_what_was_written_is_there_after_a_look_at_another_page(
 
 
 @pytest.mark.browser
+def test_a_key_is_stored_by_keyboard_and_never_shown_again(studio: Any, page: Any) -> None:
+    from playwright.sync_api import expect
+
+    studio.start()
+    page.goto(studio.url)
+    page.goto(studio.origin + "/#/settings")
+    page.get_by_role("button", name="Set BFL_API_KEY").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Value of BFL_API_KEY")).to_be_focused()
+    page.keyboard.type("sk-never-shown-again-0123456789")
+    page.keyboard.press("Enter")
+    # The keyboard stays at this key.
+    expect(page.get_by_role("button", name="Replace BFL_API_KEY")).to_be_focused()
+    expect(page.locator(".key").filter(has_text="BFL_API_KEY")).to_contain_text("stored")
+    page.reload()
+    expect(page.get_by_role("button", name="Replace BFL_API_KEY")).to_be_visible()
+    assert "sk-never-shown-again" not in page.content()
+    with studio.api() as api:
+        assert "sk-never-shown-again" not in api.get("/api/keys").text
+
+
+@pytest.mark.browser
 def test_what_the_model_gets_has_its_tokens_without_a_choice_of_the_model(
     studio: Any, page: Any, talker: Any
 ) -> None:

@@ -27,14 +27,15 @@ function Batch({ batch, act }) {
     if (await confirmed({ title: `Cancel ${fileName(batch.name)}?`, text, yes: "Cancel the batch" })) act(`/api/batches/${batch.id}/cancel`);
   };
   const name = fileName(batch.name);
+  const resume = batch.left_usd ? `Resume for ${atMost(batch.left_usd)}` : "Resume";
   return html`
     <li class="batch" aria-label=${`Batch ${name}`}>
       <div class="batch-head"><strong title=${batch.name}>${name}</strong>
         <span class=${"badge " + { done: "good", cancelled: "bad" }[batch.state]}>${batch.running ? "running" : batch.state}</span>
         <span class="quiet-text">${moment(batch.created_ms)}${batch.lane === "cheap" ? " · cheap lane" : ""}</span>
         <span class="actions">
-          ${canResume && !batch.running && html`<button aria-label=${`Resume ${name}`} onClick=${() => act(`/api/batches/${batch.id}/resume`, { agreed_usd: batch.left_usd })}>
-            ${batch.left_usd ? `Resume for ${atMost(batch.left_usd)}` : "Resume"}</button>`}
+          ${canResume && !batch.running && html`<button aria-label=${`${resume}: ${name}`} onClick=${() => act(`/api/batches/${batch.id}/resume`, { agreed_usd: batch.left_usd })}>
+            ${resume}</button>`}
           ${isOpen && batch.state !== "cancelled" && html`<button class="bad" aria-label=${`Cancel ${name}`} onClick=${cancel}>Cancel</button>`}
         </span></div>
       <progress aria-label=${`Rows of ${name} that have ended`} max=${batch.rows || 1} value=${ended}></progress>

@@ -47,7 +47,7 @@ function Price({ quote }) {
   if (!quote.found) return html`<p class="quote">${quote.isWaiting ? "Asking for the price" : "The price stands here before you draw."}</p>`;
   const { found } = quote;
   return html`<p class="quote"><strong>${found.exact ? usd(found.cost_usd) : atMost(found.cost_usd)}</strong>
-    ${found.provider} · ${found.model} · ${found.width} × ${found.height}
+    ${found.provider} · ${found.model} · ${found.width} × ${found.height}
     ${found.notice && html`<br /><span>${found.notice}</span>`}</p>`;
 }
 

@@ -3,7 +3,7 @@
 import { html, useEffect, useState } from "/static/vendor/preact-htm.js";
 import { get, send, thumbnail } from "/static/api.js";
 import { Batches } from "/static/batches.js";
-import { confirmed } from "/static/dialog.js";
+import { confirmed, useFocusOfField } from "/static/dialog.js";
 import { follow, onRun } from "/static/runs.js";
 import { useSessions } from "/static/sessions.js";
 import { count, errorText, moment, usd } from "/static/words.js";
@@ -68,6 +68,7 @@ const byProvider = (models) => {
 
 function Job({ job, act }) {
   const [price, setPrice] = useState(null);
+  const { button, field } = useFocusOfField(price !== null);
   const settle = (event) => { event.preventDefault(); act(`/api/jobs/${job.id}/settle`, { cost_usd: price }); };
   const forget = async () => {
     const text = "It is closed at its quoted price, and the bytes that are here are deleted.";
@@ -80,8 +81,8 @@ function Job({ job, act }) {
         ${job.state !== "waiting" && html`
           <button onClick=${() => act(`/api/jobs/${job.id}/recover`)}>Recover</button>
           ${price === null
-            ? html`<button onClick=${() => setPrice("")}>Settle</button>`
-            : html`<form onSubmit=${settle}><input aria-label="What the provider charged, in dollars" placeholder="0.04" inputmode="decimal" value=${price} onInput=${(event) => setPrice(event.target.value)} /><button class="main" disabled=${!price.trim()}>Settle</button></form>`}
+            ? html`<button ref=${button} onClick=${() => setPrice("")}>Settle</button>`
+            : html`<form onSubmit=${settle} onKeyDown=${(event) => event.key === "Escape" && setPrice(null)}><input ref=${field} aria-label="What the provider charged, in dollars" placeholder="0.04" inputmode="decimal" value=${price} onInput=${(event) => setPrice(event.target.value)} /><button class="main" disabled=${!price.trim()}>Settle</button></form>`}
           <button onClick=${forget}>Forget</button>`}
       </td></tr>`;
 }

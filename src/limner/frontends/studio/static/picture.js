@@ -11,11 +11,12 @@ import { bytes, errorText, moment, nameOf, usd } from "/static/words.js";
 
 const MAX_SCALE = 16;
 
-// Zoom by wheel, by double click and by + and -, pan by dragging.
+// Zoom by wheel, by two fingers, by double click and by + and -, pan by dragging.
 export function Viewer({ src, width, height, label, children }) {
   const frame = useRef();
   const [view, setView] = useState(null);
   const drag = useRef(null);
+  const fingers = useRef(new Map());
   const fitted = () => {
     const box = frame.current.getBoundingClientRect();
     const scale = Math.min(1, box.width / width, box.height / height);
@@ -45,25 +46,36 @@ export function Viewer({ src, width, height, label, children }) {
     element.addEventListener("wheel", wheel, { passive: false });
     return () => element.removeEventListener("wheel", wheel);
   }, [width, height]);
+  // Two fingers: their distance is the zoom, around the point between them.
+  const pinch = (event) => {
+    const before = [...fingers.current.values()];
+    fingers.current.set(event.pointerId, place(event));
+    const after = [...fingers.current.values()];
+    const apart = ([a, b]) => Math.hypot(a.x - b.x, a.y - b.y) || 1;
+    zoom(apart(after) / apart(before), { x: (after[0].x + after[1].x) / 2, y: (after[0].y + after[1].y) / 2 });
+  };
+  const lift = (event) => { fingers.current.delete(event.pointerId); drag.current = null; };
   const keys = (event) => {
     if (event.key === "+" || event.key === "=") zoom(1.5);
     if (event.key === "-") zoom(1 / 1.5);
     if (event.key === "0") setView(fitted());
   };
   return html`
-    <div class="viewer" ref=${frame} tabindex="0" role="group" aria-label=${label} onKeyDown=${keys}
+    <div class=${view && view.isFitted ? "viewer fitted" : "viewer"} ref=${frame} tabindex="0" role="group" aria-label=${label} onKeyDown=${keys}
       onDblClick=${(event) => (view.isFitted ? zoom(1 / view.scale > 1 ? 1 / view.scale : 2, place(event)) : setView(fitted()))}
       onPointerDown=${(event) => {
         if (event.button || event.target.closest("button, a")) return;
-        drag.current = { ...place(event), view };
+        fingers.current.set(event.pointerId, place(event));
+        drag.current = fingers.current.size === 1 ? { ...place(event), view } : null;
         frame.current.setPointerCapture(event.pointerId);
       }}
       onPointerMove=${(event) => {
+        if (fingers.current.size === 2 && fingers.current.has(event.pointerId)) { pinch(event); return; }
         if (!drag.current || drag.current.view.isFitted) return;
         const now = place(event), from = drag.current;
         setView({ ...from.view, x: from.view.x + now.x - from.x, y: from.view.y + now.y - from.y });
       }}
-      onPointerUp=${() => { drag.current = null; }}>
+      onPointerUp=${lift} onPointerCancel=${lift}>
       ${view && html`<div class="stage" style=${{
         width: width * view.scale + "px", height: height * view.scale + "px",
         transform: `translate(${view.x}px, ${view.y}px)` }}>

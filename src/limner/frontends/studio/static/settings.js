@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from "/static/vendor/preact-htm.js";
 import { get, send } from "/static/api.js";
-import { confirmed } from "/static/dialog.js";
+import { confirmed, useFocusOfField } from "/static/dialog.js";
 import { count, errorText } from "/static/words.js";
 
 // A list from the server, and a function that changes it and says what went wrong.
@@ -21,6 +21,7 @@ const Problem = ({ error }) => error && html`<p class="problem" role="alert">${e
 
 function Key({ one, change }) {
   const [value, setValue] = useState(null);
+  const { button, field } = useFocusOfField(value !== null);
   const store = async (event) => {
     event.preventDefault();
     if (await change("PUT", `/api/keys/${one.name}`, { value })) setValue(null);
@@ -35,10 +36,10 @@ function Key({ one, change }) {
       <div><strong>${one.name}</strong> <span class=${one.source ? "badge good" : "badge"}>${state}</span>
         <p class="quiet-text">${one.adds.join(", ")}</p></div>
       ${value === null
-        ? html`<span class="actions"><button aria-label=${`${one.is_stored ? "Replace" : "Set"} ${one.name}`} onClick=${() => setValue("")}>${one.is_stored ? "Replace" : "Set"}</button>
+        ? html`<span class="actions"><button ref=${button} aria-label=${`${one.is_stored ? "Replace" : "Set"} ${one.name}`} onClick=${() => setValue("")}>${one.is_stored ? "Replace" : "Set"}</button>
             ${one.is_stored && html`<button class="bad" aria-label=${`Remove ${one.name}`} onClick=${remove}>Remove</button>`}</span>`
         : html`<form class="actions" onSubmit=${store}>
-            <input type="password" autocomplete="off" spellcheck=${false} aria-label=${`Value of ${one.name}`} placeholder="Paste the key" value=${value} ref=${(box) => box && box.focus()} onInput=${(event) => setValue(event.target.value)} />
+            <input type="password" autocomplete="off" spellcheck=${false} aria-label=${`Value of ${one.name}`} placeholder="Paste the key" value=${value} ref=${field} onInput=${(event) => setValue(event.target.value)} />
             <button class="main" disabled=${!value.trim()}>Store</button><button type="button" onClick=${() => setValue(null)}>Cancel</button></form>`}
     </li>`;
 }
@@ -126,6 +127,8 @@ const WORDS = { true: ["good", "works"], false: ["bad", "fails"], null: ["", "mi
 const Check = ({ name, state, detail }) => html`
   <li class="check-row"><span class=${"badge " + WORDS[state][0]}>${WORDS[state][1]}</span><strong>${name}</strong><span>${detail}</span></li>`;
 
+const sentence = (words) => (words ? `${words[0].toUpperCase()}${words.slice(1)}.` : "");
+
 function Health() {
   const [found, setFound] = useState(null);
   const [error, setError] = useState(null);
@@ -134,7 +137,7 @@ function Health() {
   return html`
     <section aria-labelledby="health-title"><h2 id="health-title">Health</h2>
       <${Problem} error=${error} />
-      <p role="status">${found ? `${found.ok ? "Everything works." : "Something fails."} ${found.usable}` : error ? "" : "Checking"}</p>
+      <p role="status">${found ? `${found.ok ? "Everything works." : "Something fails."} ${sentence(found.usable)}` : error ? "" : "Checking"}</p>
       ${found && html`<ul class="rows">${found.checks.map((one) => html`<${Check} key=${one.name} name=${one.name} state=${String(one.ok)} detail=${one.detail} />`)}</ul>
         <details><summary>The sandbox of the workers</summary><ul class="rows">${found.sandbox.map((one) => html`<${Check} key=${one.name} name=${one.name} state=${one.holds ? "true" : "null"} detail=${one.detail} />`)}</ul></details>`}
       <button onClick=${load} disabled=${!found && !error}>Check again</button>
