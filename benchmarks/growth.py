@@ -85,7 +85,11 @@ def table(found: list[Growth]) -> str:
     for sizes in dict.fromkeys(tuple(growth.times_s) for growth in found):
         first, *others = sizes
         head = [f"{first:,}", *(f"{size:,}" for size in others)]
-        lines += ["", f"| of | operation | {' | '.join(head)} | |", "|---|---|" + "--:|" * len(head)]
+        lines += [
+            "",
+            f"| of | operation | {' | '.join(head)} | |",
+            "|---|---|" + "--:|" * len(head),
+        ]
         lines[-1] += "---|"
         for growth in (one for one in found if tuple(one.times_s) == sizes):
             ratios = [growth.ratio(size) for size in others]
