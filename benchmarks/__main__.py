@@ -15,6 +15,7 @@ BENCHMARKS = {
     "start_up": "Start-up",
     "mcp": "The MCP server",
     "app_server": "The app-server beside Codex",
+    "tool_turns": "Tool turns beside other agent libraries",
     "in_flight": "A hundred pictures in flight",
     "fit": "A picture made fit for a model",
     "rendering": "Charts and diagrams",

@@ -29,8 +29,8 @@ INTRODUCTION = """\
 
 Each table is one run on one machine: limner and its peers do the same work in turns, so that a \
 busy moment falls on all of them. Less is better everywhere. A number is the median; the middle \
-half of all runs is in brackets. "Beside limner" is the median of the peer divided by limner's: above 1 \
-the peer takes more, below 1 limner does.
+half of all runs is in brackets. "Beside limner" is the median of the peer divided by limner's: \
+above 1 the peer takes more, below 1 limner does.
 
 limner does more than a peer in most of these: it decodes every picture in a sandboxed process, \
 records each paid call before it is sent, and syncs what it stores to the disk. That is never \
@@ -193,7 +193,7 @@ async def _plot(found: Mapping[str, Record]) -> None:
 
 def _chart(one: Record) -> dict[str, object]:
     bars = [
-        (f"{peer}: {work.work}".replace("`", ""), round(spent.median / work.spreads[work.ours].median, 2))
+        (f"{peer}: {work.work}", round(spent.median / work.spreads[work.ours].median, 2))
         for work in one.comparisons
         for peer, spent in work.spreads.items()
         if peer != work.ours
@@ -202,7 +202,7 @@ def _chart(one: Record) -> dict[str, object]:
         "type": "bar",
         "horizontal": True,
         "title": "What a peer takes, if limner takes 1",
-        "labels": [name for name, _ in bars],
+        "labels": [name.replace("`", "") for name, _ in bars],
         "values": [value for _, value in bars],
     }
 

@@ -9,7 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-HOME = Path(__file__).parent.parent / ".bench"
+ROOT = Path(__file__).parent.parent
+HOME = ROOT / ".bench"
 
 
 def python_with(name: str, *requirements: str) -> str:
