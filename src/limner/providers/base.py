@@ -20,12 +20,14 @@ from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob
 from limner.settings import ServiceSettings
 
-# A quote asks no service: the HTTP library is loaded for the first request.
 if TYPE_CHECKING:
     from limner.net.failures import Vendor
     from limner.net.http import HttpClient
     from limner.net.service import Service
     from limner.wires.base import ModelRequest
+else:
+    # A quote asks no service: the HTTP library is loaded for the first request.
+    HttpClient = object
 
 # A program on the user's own GPU costs nothing, but a picture requested twice is drawn twice.
 MAY_STILL_DRAW = "it may be drawing all the same, and was not asked again"
