@@ -32,6 +32,7 @@ from limner.dollars import format_usd
 from limner.frontends.cli.main import COMMANDS
 from limner.frontends.mcp.offers import COMPILED
 from limner.frontends.mcp.tool_list import compile_offers
+from limner.metrics import FAMILIES, MAX_SERIES, OTHER, HistogramMetric
 from limner.providers.specs import all_specs
 from limner.settings import all_settings
 from limner.settings.custom_models import CustomModel
@@ -215,6 +216,22 @@ def _without_html(text: str) -> str:
     return re.sub(r"(`[^`]*`)|(<[^<>]+>)", lambda found: found[1] or f"`{found[2]}`", text)
 
 
+def metrics() -> Lines:
+    yield "# Metrics\n\n"
+    yield "What `--metrics HOST:PORT` of `limner work`, `limner mcp`, `limner app-server` and "
+    yield "`limner studio` serves at `/metrics`, in the text format of Prometheus. "
+    yield "[Operations](../guides/operations.md) says how to read it and what to alert on. The "
+    yield f"numbers are of one process, from its start on. A metric has at most {MAX_SERIES} "
+    yield f"combinations of labels; further ones are counted as `{OTHER}`.\n\n"
+    yield "| metric | kind | labels | what it counts |\n|---|---|---|---|\n"
+    for family in sorted(FAMILIES, key=lambda family: family.name):
+        labels = ", ".join(f"`{name}`" for name in family.labels)
+        about = family.about
+        if isinstance(family, HistogramMetric):
+            about += f" Buckets: {', '.join(f'{most:g}' for most in family.buckets_s)} s."
+        yield f"| `{family.name}` | {family.kind} | {labels} | {about} |\n"
+
+
 PAGES = {
     "command-line.md": command_line,
     "settings.md": settings,
@@ -227,6 +244,7 @@ PAGES = {
     "plug-ins.md": plug_ins,
     "app-server.md": app_server,
     "studio-api.md": studio_api,
+    "metrics.md": metrics,
 }
 
 

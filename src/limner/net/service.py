@@ -23,6 +23,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 import httpx2
 
+from limner import metrics
 from limner.errors import (
     LimnerError,
     ProviderAuth,
@@ -303,6 +304,9 @@ class Service:
             async with deadline:
                 response = await self._http.send(request, stream=True)
                 self._note_date(response)
+                metrics.RESPONSES.add(
+                    provider=self.vendor.provider, status=str(response.status_code)
+                )
                 try:
                     if not response.is_success:
                         raise await self._failure(response, paid=paid)
@@ -414,6 +418,8 @@ async def send_with_retries(attempt: Callable[[], Awaitable[T]], clock: Clock) -
                 error.code,
                 wait_s,
             )
+            provider = str(error.extras.get("provider", metrics.OTHER))
+            metrics.RETRIES.add(provider=provider, code=error.code)
             if (on_wait := _on_wait.get()) is not None:
                 on_wait(error, wait_s)
         await clock.sleep(wait_s)
