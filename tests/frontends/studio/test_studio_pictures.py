@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncGenerator
 from io import BytesIO
 from itertools import count, product
+from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
@@ -23,6 +24,12 @@ from limner.pictures.thumbnails import Thumbnails
 from limner.testing.servers.openai_server import OpenAIServer
 
 SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+@pytest.fixture
+def studio(tmp_path: Path, database: str | None) -> Studio:
+    """A home with its records in either kind of database."""
+    return Studio(tmp_path, store=database)
 
 
 @pytest.fixture
@@ -95,6 +102,21 @@ async def test_a_search_finds_words_of_prompts_and_names(page: RunningStudio) ->
     # None of these is a word for SQLite's own language of searches.
     for words in ('"', "* OR *", "NEAR(a b)", "words:x", "-", "(", "a AND", "'; DROP TABLE x"):
         assert await titles(page, q=words) in ([], await titles(page))
+
+
+async def test_a_search_finds_every_word_with_a_long_beginning(page: RunningStudio) -> None:
+    names = ["lantern.png", "Lanterns on a lake.png", "lantern_house.png", "lantérns.png"]
+    handles = [await see(page.lim, name) for name in names]
+    assert await titles(page, q="LANTERN") == names[::-1]
+    assert await titles(page, q="lanterns") == [names[3], names[1]]
+    assert await titles(page, q="lantérns") == [names[3], names[1]]
+    assert await titles(page, q="lantern_hou") == [names[2]]
+    assert await titles(page, q="lantern house lant") == [names[2]]
+    assert await titles(page, q="lanternsx") == []
+    # So many words begin so that they are no longer asked for one by one.
+    await page.lim.gallery.keep_text(handles[0], [f"lantern{number}" for number in range(60)])
+    assert await titles(page, q="lantern") == names[::-1]
+    assert await titles(page, q="lantern5 png") == [names[0]]
 
 
 async def test_pages_continue_where_the_last_one_ended(page: RunningStudio) -> None:
