@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeAlias
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 from zlib import crc32
 
 import psycopg
@@ -209,6 +209,16 @@ def shown_address(url: str) -> str:
     # A password with an @ that is not escaped is partly in the name of the host.
     host = str(parts.get("host") or "").rpartition("@")[2]
     return f"postgresql://{user}{host}{port}/{parts.get('dbname') or ''}"
+
+
+def without_password(url: str) -> str:
+    """The address of a database with its options and without its password."""
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.Error:
+        return "postgresql://"
+    open_parts = {name: part for name, part in parts.items() if not name.endswith("password")}
+    return f"postgresql:///?{urlencode(open_parts, quote_via=quote)}"
 
 
 def _connect(url: str) -> Connection:
