@@ -32,6 +32,9 @@ from limner.tools.batches import BatchManifest
 
 WORKERS_OF_A_NODE = 2
 SEED = 1
+CONCURRENCY = 6
+# The rows of the three workers that are killed.
+IN_FLIGHT = 3 * CONCURRENCY
 
 
 def rows(count: int, word: str) -> list[dict[str, Any]]:
@@ -178,7 +181,7 @@ def run(count: int, folder: Path) -> dict[str, Any]:
         os.environ |= {
             "LIMNER_STORE": database.new_url(),
             "LIMNER_BLOBS": f"file://{folder}/pictures",
-            "LIMNER_IMAGES_CONCURRENCY": "6",
+            "LIMNER_IMAGES_CONCURRENCY": str(CONCURRENCY),
         }
         faults = Faults(services, random.Random(SEED), weights=(1, 0, 0, 0, 0))
         given, began_s = rows(count, "fox"), time.monotonic()
@@ -190,7 +193,30 @@ def run(count: int, folder: Path) -> dict[str, Any]:
             batch = asyncio.run(_books(given, faults, began_s))
             dataset = mapped_dataset(faults, max(40, count // 20), nodes)
             _say("The dataset has ended", began_s)
-    return {"refused": refused, "batch": batch, "dataset": dataset}
+    return {
+        "refused": refused,
+        "batch": batch,
+        "dataset": dataset,
+        "wrong": wrong(count, batch, dataset, refused),
+    }
+
+
+def wrong(count: int, batch: dict[str, Any], dataset: dict[str, Any], refused: str) -> list[str]:
+    """What may not be."""
+    empty = ("billed_twice", "billed_without_ledger", "settled_without_bill")
+    empty += ("billed_without_picture", "done_without_file", "wrong_counters")
+    found = [name for name in empty if batch[name]]
+    done, uncertain = batch["settled"], batch["unknown"]
+    checks = {
+        "a row did not end": done + uncertain == count,
+        "a row was paid for and is not done": batch["counts"]["done"] == done,
+        "more rows are uncertain than were in flight": uncertain <= IN_FLIGHT,
+        "a block was paid for twice": dataset["billed_twice"] == [],
+        "a block has other results": dataset["same_again"],
+        "a row of the dataset was lost": dataset["done"] == dataset["billed"],
+        "a home of one host was taken": "is not shared" in refused,
+    }
+    return [*found, *(what for what, is_right in checks.items() if not is_right)]
 
 
 def _say(what: str, began_s: float) -> None:
@@ -198,9 +224,11 @@ def _say(what: str, began_s: float) -> None:
 
 
 def main() -> None:
-    """Run, and print the outcome as JSON."""
+    """Run, and print the outcome as JSON; the exit status says if something is wrong."""
     with tempfile.TemporaryDirectory(prefix="limner-ray-") as folder:
-        print(json.dumps(run(int(sys.argv[1]), Path(folder)), indent=1))
+        outcome = run(int(sys.argv[1]), Path(folder))
+    print(json.dumps(outcome, indent=1))
+    sys.exit(1 if outcome["wrong"] else 0)
 
 
 if __name__ == "__main__":
