@@ -94,9 +94,9 @@ def measure(plan: Plan) -> Results:
     Raises:
         ImportError: the real Codex is not installed.
     """
-    shots = list(_pictures(SCREEN, max(plan.shots, plan.disk_shots)))
-    large = list(_pictures(LARGE, plan.large_shots, scale=LARGE_SCALE))
-    with tempfile.TemporaryDirectory() as name, _model(plan.threads) as base_url:
+    shots = list(pictures(SCREEN, max(plan.shots, plan.disk_shots)))
+    large = list(pictures(LARGE, plan.large_shots, scale=LARGE_SCALE))
+    with tempfile.TemporaryDirectory() as name, model_server(plan.threads) as base_url:
         folder = Path(name)
         pair = _pair(folder / "timed", base_url)
         # A home is set up by the first process that uses it, which is nobody's everyday.
@@ -217,7 +217,7 @@ def _start_s(peer: Peer) -> float:
         client.close()
 
 
-def _pictures(size: tuple[int, int], count: int, *, scale: int = 1) -> Iterator[bytes]:
+def pictures(size: tuple[int, int], count: int, *, scale: int = 1) -> Iterator[bytes]:
     """Screens with a photo behind the windows, none like another."""
     wallpaper = photos.photo((640, 400), seed=1)
     for number in range(count):
@@ -227,7 +227,7 @@ def _pictures(size: tuple[int, int], count: int, *, scale: int = 1) -> Iterator[
 
 
 @contextmanager
-def _model(together: int) -> Generator[str]:
+def model_server(together: int) -> Generator[str]:
     """The address of a model in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.app_server_model", str(together)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

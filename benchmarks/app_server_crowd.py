@@ -20,10 +20,12 @@ import msgspec
 from benchmarks.app_server_client import HELLO, Head, thread_params, turn_params
 from benchmarks.app_server_model import TOGETHER
 from benchmarks.app_server_peers import Peer
+from benchmarks.metered import cpu_ns
 from benchmarks.processes import memory_mb
 
 CONNECTING_AT_ONCE = 50
 GUARD_S = 300.0
+QUESTIONS = 20
 DELTA, COMPLETED = "item/agentMessage/delta", "turn/completed"
 
 
@@ -73,6 +75,20 @@ async def crowd(peer: Peer, *, threads: int, idle: int, rounds: int) -> Crowd:
         idle_mb=before_mb,
         busy_mb=after_mb,
     )
+
+
+async def waits(peer: Peer, *, idle: int, rounds: int) -> list[float]:
+    """The processor time of the server for a question of one client while others just listen."""
+    async with asyncio.timeout(GUARD_S), _server(peer) as (url, pid), _guests() as guests:
+        await guests.arrive(url, idle - 1)
+        (asking,) = await guests.arrive(url, 1)
+        taken_s: list[float] = []
+        for _ in range(rounds):
+            before_ns = cpu_ns(pid)[pid]
+            for _ in range(QUESTIONS):
+                await asking.request("thread/loaded/list", {})
+            taken_s.append((cpu_ns(pid)[pid] - before_ns) / QUESTIONS / 1e9)
+    return taken_s
 
 
 class Guest:

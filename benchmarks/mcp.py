@@ -19,6 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.comparison import Comparison, compare
+
 START_ROUNDS = 9
 FIT_ROUNDS = 5
 CALLS = 100
@@ -26,7 +28,8 @@ SIZE = (1280, 720)
 ALLOWED = {"start-up": 2.5, "throughput": 0.8}
 
 OURS = [sys.executable, "-m", "limner", "mcp"]
-BARE = [sys.executable, "-c", "import asyncio, msgspec"]
+BARE_NAME = "import asyncio, msgspec"
+BARE = [sys.executable, "-c", BARE_NAME]
 SERVERS = {
     "limner mcp": OURS,
     "the official SDK's empty server": [sys.executable, "-m", "benchmarks.mcp", "sdk"],
@@ -47,28 +50,34 @@ GREETING: Sequence[dict[str, Any]] = (
 )
 
 
-def main() -> None:
+def main() -> list[Comparison]:
+    """What a start takes, beside others; the fitting is printed."""
     with tempfile.TemporaryDirectory() as folder:
-        _tell_start_up(Path(folder))
+        found = _start_up(Path(folder))
         _tell_fitting(Path(folder))
+    return found
 
 
-def _tell_start_up(folder: Path) -> None:
-    used: dict[str, list[tuple[float, float]]] = {"bare": [], **{name: [] for name in SERVERS}}
+def _start_up(folder: Path) -> list[Comparison]:
+    used: dict[str, list[tuple[float, float]]] = {BARE_NAME: [], **{name: [] for name in SERVERS}}
     for _ in range(START_ROUNDS):
         # Interleaved, so that a busy moment of the machine falls on all of them.
-        used["bare"].append(_bare())
+        used[BARE_NAME].append(_bare())
         for name, command in SERVERS.items():
             used[name].append(_first_list(command, _env(folder / "home")))
-    medians = {
-        name: tuple(map(statistics.median, zip(*found, strict=True)))
-        for name, found in used.items()
-    }
-    bare_s, bare_mb = medians.pop("bare")
-    print(f"import asyncio, msgspec          {1000 * bare_s:5.0f} ms of CPU, {bare_mb:4.0f} MB")
-    for name, (cpu_s, mb) in medians.items():
-        print(f"{name:32} {1000 * cpu_s:5.0f} ms of CPU, {mb:4.0f} MB, {cpu_s / bare_s:5.2f}x")
-    print(f"limner mcp may use {ALLOWED['start-up']}x")
+    cpu = {name: [1000 * spent for spent, _ in found] for name, found in used.items()}
+    memory = {name: [mb for _, mb in found] for name, found in used.items()}
+    return [
+        compare(
+            "a server until it has answered the first `tools/list`",
+            cpu,
+            unit="ms of CPU",
+            ours="limner mcp",
+            peer=BARE_NAME,
+            at_most=ALLOWED["start-up"],
+        ),
+        compare("its memory then", memory, unit="MB", ours="limner mcp"),
+    ]
 
 
 def _bare() -> tuple[float, float]:

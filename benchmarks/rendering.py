@@ -8,7 +8,6 @@ that a busy moment of the machine falls on all of them. Processor time includes 
 from __future__ import annotations
 
 import os
-import platform
 import shutil
 import statistics
 import subprocess
@@ -18,37 +17,40 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.comparison import Comparison, compare
+from benchmarks.environments import python_with
 from benchmarks.metered import cpu_ns
 from benchmarks.rendering_peers import HEIGHT, PICTURES, WIDTH
 
 ROOT = Path(__file__).parent.parent
-HOME = ROOT / ".bench"
 REQUIREMENTS = ("matplotlib==3.11.2", "pygraphviz==2.0.4", "vl-convert-python==1.9.0.post1")
 ROUNDS = 15
 Cost = tuple[float, float]
 
 
-def main(rounds: int = ROUNDS) -> None:
-    """Print medians, the middle half of all runs, and the ratio to limner's first row."""
+def main(rounds: int = ROUNDS) -> list[Comparison]:
+    """What each program takes for each picture."""
     if sys.platform != "linux":
         print("skipped: the processor time of other processes is read from /proc")
-        return
-    python = _peers_python()
-    load = ", ".join(f"{number:.1f}" for number in os.getloadavg())
-    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, load {load}")
+        return []
+    found: list[Comparison] = []
+    python = python_with("rendering-peers", *REQUIREMENTS)
     print(", ".join((*REQUIREMENTS, _dot_version() or "no dot")))
-    print(f"{WIDTH}x{HEIGHT}, {rounds} rounds; milliseconds: median (middle half)")
+    print(f"{WIDTH}x{HEIGHT}, {rounds} rounds")
     with tempfile.TemporaryDirectory() as folder:
         for picture, peers in PICTURES.items():
             names = [name for name in peers if name != "Graphviz, dot" or _dot_version()]
             programs = [_Program(name, picture, python, Path(folder)) for name in names]
-            _print_table(f"{picture}, first", programs, rounds, _Program.first)
+            found.append(
+                _compare(f"{picture}, the first of a process", programs, rounds, _Program.first)
+            )
             # dot is a new process for each picture, so it is never warm.
             lasting = [program for program in programs if program.name != "Graphviz, dot"]
-            _print_table(f"{picture}, warm", lasting, rounds, _Program.warm)
+            found.append(_compare(f"{picture}, one more", lasting, rounds, _Program.warm))
             for program in programs:
                 program.close()
-        _print_demo(Path(folder), rounds)
+        found.append(_demo(Path(folder), rounds))
+    return found
 
 
 class _Program:
@@ -111,40 +113,26 @@ class _Program:
         self._path.unlink()
 
 
-def _print_table(
-    title: str, programs: list[_Program], rounds: int, draw: Callable[[_Program, int], Cost]
-) -> None:
+def _compare(
+    work: str, programs: list[_Program], rounds: int, draw: Callable[[_Program, int], Cost]
+) -> Comparison:
     costs: dict[str, list[Cost]] = {program.name: [] for program in programs}
     for number in range(1, rounds + 1):
         for program in programs:
             costs[program.name].append(draw(program, number))
-    print(f"\n{title:22} {'wall':>21} {'CPU':>21} {'wall':>7} {'CPU':>7}")
-    base = [_middle(column)[1] for column in zip(*costs[programs[0].name], strict=True)]
-    for name, found in costs.items():
-        columns = [_middle(column) for column in zip(*found, strict=True)]
-        shown = " ".join(f"{_told(column):>21}" for column in columns)
-        ratios = " ".join(
-            f"{column[1] / one:6.2f}x" for column, one in zip(columns, base, strict=True)
-        )
-        print(f"{name:22} {shown} {ratios}")
+    cpu = {name: [1000 * used for _, used in found] for name, found in costs.items()}
+    walls = {name: statistics.median(taken for taken, _ in found) for name, found in costs.items()}
+    ours = programs[0].name
+    told = ", ".join(f"{name} {wall / walls[ours]:.2f}x" for name, wall in walls.items())
+    return compare(work, cpu, unit="ms of CPU", ours=ours, note=f"On the clock: {told}.")
 
 
-def _middle(column: tuple[float, ...]) -> list[float]:
-    return statistics.quantiles(column, n=4) if len(column) > 1 else [*column] * 3
-
-
-def _told(quartiles: list[float]) -> str:
-    low, median, high = (1000 * quartile for quartile in quartiles)
-    return f"{median:.0f} ({low:.0f} to {high:.0f})"
-
-
-def _print_demo(folder: Path, rounds: int) -> None:
+def _demo(folder: Path, rounds: int) -> Comparison:
     """The command that `make demo` runs once limner is installed, each time in a new home."""
-    costs: list[Cost] = []
+    costs: list[float] = []
     for number in range(max(1, rounds // 3)):
         work = folder / f"demo-{number}"
         work.mkdir()
-        start = time.perf_counter()
         with subprocess.Popen(
             [sys.executable, "-m", "limner", "demo"],
             env={**os.environ, "LIMNER_HOME": str(work / "home")},
@@ -156,9 +144,12 @@ def _print_demo(folder: Path, rounds: int) -> None:
             process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
             raise SystemExit(f"limner demo ended with {process.returncode}")
-        costs.append((time.perf_counter() - start, used.ru_utime + used.ru_stime))
-    wall, cpu = (_told(_middle(column)) for column in zip(*costs, strict=True))
-    print(f"\nlimner demo in a new home: {wall} ms, {cpu} ms of CPU")
+        costs.append(1000 * (used.ru_utime + used.ru_stime))
+    return compare(
+        "`limner demo` in a new home: a scene, a chart, a diagram and one answer",
+        {"limner": costs},
+        unit="ms of CPU",
+    )
 
 
 def _dot_version() -> str | None:
@@ -166,20 +157,3 @@ def _dot_version() -> str | None:
         return None
     told = subprocess.run(["dot", "-V"], capture_output=True, text=True, check=True).stderr
     return told.strip()
-
-
-def _peers_python() -> str:
-    """The Python of an environment with the other programs, which is made once."""
-    folder = HOME / "rendering-peers"
-    python = folder / "bin" / "python"
-    wanted = "\n".join(REQUIREMENTS)
-    stamp = folder / "requirements.txt"
-    if not stamp.is_file() or stamp.read_text() != wanted:
-        print(f"installing {', '.join(REQUIREMENTS)}, once", flush=True)
-        HOME.mkdir(exist_ok=True)
-        (HOME / ".gitignore").write_text("*\n")
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", *REQUIREMENTS]
-        subprocess.run(install, check=True)
-        stamp.write_text(wanted)
-    return str(python)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.servers.postgres_server import PostgresServer, needs_postgres, running_postgres
@@ -16,6 +17,16 @@ KINDS = [
     pytest.param("sqlite"),
     pytest.param("postgres", marks=[pytest.mark.slow, needs_postgres]),
 ]
+
+
+async def rows(store: Store, statement: str) -> list[tuple[Any, ...]]:
+    """The rows of a statement in the dialect that both databases have."""
+    return await store.read(lambda tx: [tuple(row) for row in tx.raw(statement)])
+
+
+async def change(store: Store, statement: str, **params: Any) -> None:
+    """Change rows behind the back of the program."""
+    await store.write(lambda tx: tx.raw(statement, params))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks import app_server, ledger, sandbox
+from benchmarks import app_server, comparison, growth, ledger, sandbox
 from benchmarks.app_server_model import MARK, last_words
 from tests.servers.components import needs
 
@@ -53,3 +53,40 @@ def test_the_cost_of_the_sandbox_is_measured(capsys: pytest.CaptureFixture[str])
     sandbox.main(rounds=1, starts=1)
     rows = [line[:12].strip() for line in capsys.readouterr().out.splitlines()]
     assert rows == ["lock down", "verify PNG", "verify JPEG", "JPEG to PNG", "draw SVG"]
+
+
+@pytest.mark.slow
+def test_growth_is_a_ratio_to_the_fewest_things(capsys: pytest.CaptureFixture[str]) -> None:
+    growth.main((10, 20), (2, 3), rounds=2)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "| of | operation | 10 | 20 | |"
+    assert [line.split(" | ")[0] for line in lines[2:]] == [
+        *["| calls in the ledger"] * 3,
+        *["| pictures"] * 5,
+        *["| sessions"] * 3,
+        *["| items in a session"] * 2,
+        *["| rows in a batch"] * 2,
+        "",
+        "| of",
+        "|---|---|--:|--:|---|",
+        "| connections",
+    ]
+
+
+def test_a_comparison_says_how_much_each_takes_and_whether_the_target_is_kept() -> None:
+    found = comparison.compare(
+        "one picture",
+        {"limner": [2.0, 4.0, 6.0], "a peer": [1.0, 2.0, 3.0]},
+        unit="ms of CPU",
+        peer="a peer",
+        at_most=1.5,
+        note="It verifies the picture.",
+    )
+    assert comparison.table(found) == (
+        "| one picture | ms of CPU | beside limner |\n"
+        "|---|--:|--:|\n"
+        "| limner | 4.00 (3.00 to 5.00) | 1.00x |\n"
+        "| a peer | 2.00 (1.50 to 2.50) | 0.50x |\n"
+        "\n"
+        "Target: at most 1.5x of a peer. Measured: 2.00x, **missed**. It verifies the picture.\n"
+    )

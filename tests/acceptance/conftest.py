@@ -67,10 +67,12 @@ def replicate() -> Iterator[ReplicateServer]:
 class Studio:
     """A home, a working folder and an environment of their own, and what runs in them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, store: str | None = None) -> None:
         self.home, self.cwd = folder / "limner-home", folder / "work"
         self.cwd.mkdir()
         self.env: dict[str, str] = {"HOME": str(folder), "LIMNER_HOME": str(self.home)}
+        if store is not None:
+            self.env["LIMNER_STORE"] = store
 
     def connect(self, *servers: OpenAIServer | ReplicateServer) -> Studio:
         for server in servers:

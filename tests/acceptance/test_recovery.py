@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 from tests.acceptance.conftest import SPRING, Studio, picture, unlabelled
 from tests.acceptance.hardship import full_disk, held_back, kill, limner, start
+from tests.databases import change
 
 from limner import GeneratedImage, Limner, LimnerError
 from limner.errors import (
@@ -31,6 +30,17 @@ from limner.testing.servers.replicate_server import ReplicateServer, error_reply
 pytestmark = pytest.mark.slow
 
 FLUX_NANO = 3_000_000
+
+
+@pytest.fixture
+def studio(tmp_path: Path, database: str | None) -> Studio:
+    """A home with its records in either kind of database."""
+    return Studio(tmp_path, store=database)
+
+
+async def alter(studio: Studio, statement: str) -> None:
+    async with studio.open() as lim:
+        await change(lim.store, statement)
 
 
 def in_no_time(lim: Limner) -> Limner:
@@ -324,9 +334,10 @@ async def test_a_full_disk_after_the_answer_leaves_a_job_to_recover(
         error = caught.value
         assert (error.billed, error.cost_usd, error.cost_source) == (True, 0.003, "unknown")
         job_id = error.extras["job_id"]
-        # The ledger was on the same disk: the row is as it was, and its owner still lives.
-        assert "unrecorded" in error.extras
-        await lim.money.mark_unknown((await open_job(lim)).reservation, error_code=error.code)
+        # A ledger on the same disk: the row is as it was, and its owner still lives.
+        assert ("unrecorded" in error.extras) != lim.store.is_shared
+        if not lim.store.is_shared:
+            await lim.money.mark_unknown((await open_job(lim)).reservation, error_code=error.code)
         job = await open_job(lim)
         assert job.id == job_id
         assert await lim.recover(job) is not None
@@ -338,8 +349,7 @@ async def test_a_journal_that_cannot_be_read_is_an_error_of_that_job_alone(
     studio: Studio, replicate: ReplicateServer
 ) -> None:
     await time_out(studio, replicate)
-    with closing(sqlite3.connect(studio.home / "limner.db")) as connection, connection:
-        connection.execute("UPDATE jobs SET request = '{\"request\": 7}'")
+    await alter(studio, "UPDATE jobs SET request = '{\"request\": 7}'")
     status, said = await limner("jobs", "recover", env=studio.env, cwd=studio.cwd)
     assert (status, said["jobs"][0]["error"]["code"]) == (1, "STORAGE_FAILED")
     assert await states(studio) == [("unknown", FLUX_NANO, "IMAGE_GEN_PROVIDER_UNAVAILABLE", False)]
@@ -352,8 +362,7 @@ async def test_a_picture_that_was_settled_but_never_written_is_named_by_the_ledg
     async with studio.connect(replicate).open() as lim:
         drawn = await lim.generate("a fox")
     drawn.path.unlink()
-    with closing(sqlite3.connect(studio.home / "limner.db")) as connection, connection:
-        connection.execute("UPDATE ledger SET path = NULL")
+    await alter(studio, "UPDATE ledger SET path = NULL")
     status, said = await limner("spend", env=studio.env, cwd=studio.cwd)
     (row,) = said["recent"]
     assert (status, row["state"], row["path"]) == (0, "settled", None)
@@ -414,8 +423,7 @@ async def test_a_picture_that_is_paid_for_but_was_never_written_is_written_by_re
         with pytest.raises(OutputExists):
             await drawing
     # As if the process had died there.
-    with closing(sqlite3.connect(studio.home / "limner.db")) as database, database:
-        database.execute("UPDATE ledger SET owner = 'ended'")
+    await alter(studio, "UPDATE ledger SET owner = 'ended'")
     target.unlink()
     _, said = await limner("jobs", "recover", env=studio.env, cwd=studio.cwd)
     assert [(one["state"], one["path"], one["cost_usd"]) for one in said["jobs"]] == [
@@ -437,8 +445,7 @@ async def test_a_recovered_svg_file_is_the_picture_in_a_file_of_its_own_format(
         )
         stored = lim.pictures.local_path(drawn.image).read_bytes()
     target.unlink()
-    with closing(sqlite3.connect(studio.home / "limner.db")) as database, database:
-        database.execute("UPDATE ledger SET path = NULL, owner = 'ended'")
+    await alter(studio, "UPDATE ledger SET path = NULL, owner = 'ended'")
     recovered = await recover(studio)
     assert recovered is not None
     assert recovered.path == studio.cwd / "chart.png"

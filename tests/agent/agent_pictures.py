@@ -25,8 +25,8 @@ MODELS = (
 )
 
 
-def program(folder: Path, **settings: str) -> Limner:
-    env = {f"LIMNER_{name.upper()}": value for name, value in settings.items()}
+def program(folder: Path, **settings: str | None) -> Limner:
+    env = {f"LIMNER_{name.upper()}": value or "" for name, value in settings.items()}
     return Limner(env={"LIMNER_HOME": str(folder / "home"), **env}, cwd=folder)
 
 

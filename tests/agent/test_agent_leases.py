@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import sqlite3
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from tests.agent.agent_pictures import program
 from tests.agent.rollout_samples import said
+from tests.databases import change
 from tests.servers.namespaces import ANOTHER_CONTAINER, needs_namespaces
 
 from limner.agent.conversation import Conversation
@@ -36,7 +36,7 @@ HOLDS = """
     from limner.storage.store import Store
 
     async def hold():
-        store = Store(Path(sys.argv[1]))
+        store = Store(Path(sys.argv[1]), url=sys.argv[3] or None)
         sessions = Sessions(store=store, clock=lambda: datetime.now(UTC))
         lease = await sessions.hold(sys.argv[2])
         print("held", flush=True)
@@ -53,6 +53,12 @@ HOLDS = """
 """
 
 
+@pytest.fixture
+def new_program(tmp_path: Path, database: str | None) -> Callable[[], Limner]:
+    """Opens one home again and again, with its records in either kind of database."""
+    return lambda: program(tmp_path, store=database)
+
+
 @contextmanager
 def another_process(
     lim: Limner, session_id: str, *, where: Sequence[str] = ()
@@ -60,6 +66,7 @@ def another_process(
     """A process that has a session until it is told something, or killed."""
     script = textwrap.dedent(HOLDS)
     words = [*where, sys.executable, "-c", script, str(lim.home.database), session_id]
+    words.append(lim.settings.store or "")
     pipe = subprocess.PIPE
     with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdout is not None
@@ -86,8 +93,10 @@ async def refused(lim: Limner, session_id: str) -> UserError:
     return caught.value
 
 
-async def test_a_second_conversation_of_the_same_program_is_refused(tmp_path: Path) -> None:
-    async with program(tmp_path) as lim:
+async def test_a_second_conversation_of_the_same_program_is_refused(
+    new_program: Callable[[], Limner],
+) -> None:
+    async with new_program() as lim:
         first = await new_conversation(lim)
         session_id = first.session.id
         error = await refused(lim, session_id)
@@ -105,8 +114,10 @@ async def test_a_second_conversation_of_the_same_program_is_refused(tmp_path: Pa
     }
 
 
-async def test_a_session_of_another_process_is_refused_until_its_release(tmp_path: Path) -> None:
-    async with program(tmp_path) as lim:
+async def test_a_session_of_another_process_is_refused_until_its_release(
+    new_program: Callable[[], Limner],
+) -> None:
+    async with new_program() as lim:
         session = await lim.sessions.create(cwd="/")
         with another_process(lim, session.id) as process:
             error = await refused(lim, session.id)
@@ -125,8 +136,10 @@ async def test_a_session_of_another_process_is_refused_until_its_release(tmp_pat
     }
 
 
-async def test_the_session_of_a_killed_process_is_free_at_once(tmp_path: Path) -> None:
-    async with program(tmp_path) as lim:
+async def test_the_session_of_a_killed_process_is_free_at_once(
+    new_program: Callable[[], Limner],
+) -> None:
+    async with new_program() as lim:
         session = await lim.sessions.create(cwd="/")
         with another_process(lim, session.id) as process:
             await refused(lim, session.id)
@@ -138,9 +151,9 @@ async def test_the_session_of_a_killed_process_is_free_at_once(tmp_path: Path) -
 
 
 async def test_a_session_of_another_process_can_be_read_and_copied_but_not_archived(
-    tmp_path: Path,
+    new_program: Callable[[], Limner],
 ) -> None:
-    async with program(tmp_path) as lim:
+    async with new_program() as lim:
         session = await lim.sessions.create(cwd="/", session_id=None)
         await session.append([said("hello")])
         with another_process(lim, session.id):
@@ -158,8 +171,10 @@ async def test_a_session_of_another_process_can_be_read_and_copied_but_not_archi
             assert (about.name, about.archived_ms, about.items) == ("Fox", None, 1)
 
 
-async def test_a_program_may_archive_and_delete_a_session_that_it_holds(tmp_path: Path) -> None:
-    async with program(tmp_path) as lim:
+async def test_a_program_may_archive_and_delete_a_session_that_it_holds(
+    new_program: Callable[[], Limner],
+) -> None:
+    async with new_program() as lim:
         conversation = await new_conversation(lim)
         session_id = conversation.session.id
         await lim.sessions.archive(session_id)
@@ -170,8 +185,8 @@ async def test_a_program_may_archive_and_delete_a_session_that_it_holds(tmp_path
         await conversation.aclose()
 
 
-async def test_a_dropped_conversation_holds_no_session(tmp_path: Path) -> None:
-    async with program(tmp_path) as lim:
+async def test_a_dropped_conversation_holds_no_session(new_program: Callable[[], Limner]) -> None:
+    async with new_program() as lim:
         conversation = await new_conversation(lim)
         session_id = conversation.session.id
         del conversation
@@ -179,11 +194,13 @@ async def test_a_dropped_conversation_holds_no_session(tmp_path: Path) -> None:
         assert (await opened(lim, session_id)).session.id == session_id
 
 
-async def test_closing_a_program_lets_go_of_all_its_sessions(tmp_path: Path) -> None:
-    async with program(tmp_path) as lim:
+async def test_closing_a_program_lets_go_of_all_its_sessions(
+    new_program: Callable[[], Limner],
+) -> None:
+    async with new_program() as lim:
         first = await new_conversation(lim)
         second = await new_conversation(lim)
-    async with program(tmp_path) as lim:
+    async with new_program() as lim:
         assert (
             await lim.store.read(lambda tx: tx.one("lease_of", session_id=first.session.id)) is None
         )
@@ -201,8 +218,10 @@ async def test_a_program_that_talked_in_nothing_makes_no_database_by_closing(
     assert not database.exists()
 
 
-async def test_of_many_who_want_a_session_at_once_one_gets_it(tmp_path: Path) -> None:
-    stores = [Store(tmp_path / "limner.db") for _ in range(4)]
+async def test_of_many_who_want_a_session_at_once_one_gets_it(
+    new_store: Callable[[], Store],
+) -> None:
+    stores = [new_store() for _ in range(4)]
     programs = [Sessions(store=store, clock=lambda: datetime.now(UTC)) for store in stores]
     session = await programs[0].create(cwd="/")
     found = await asyncio.gather(
@@ -214,8 +233,7 @@ async def test_of_many_who_want_a_session_at_once_one_gets_it(tmp_path: Path) ->
         await store.aclose()
 
 
-async def test_a_lease_that_was_given_up_does_not_end_the_one_after_it(tmp_path: Path) -> None:
-    store = Store(tmp_path / "limner.db")
+async def test_a_lease_that_was_given_up_does_not_end_the_one_after_it(store: Store) -> None:
     sessions = Sessions(store=store, clock=lambda: datetime.now(UTC))
     session = await sessions.create(cwd="/")
     first = await sessions.hold(session.id)
@@ -226,11 +244,12 @@ async def test_a_lease_that_was_given_up_does_not_end_the_one_after_it(tmp_path:
         await sessions.hold(session.id)
     await second.release()
     await sessions.hold(session.id)
-    await store.aclose()
 
 
-async def test_an_agent_lets_go_of_its_session_when_it_is_closed(tmp_path: Path) -> None:
-    async with program(tmp_path) as lim:
+async def test_an_agent_lets_go_of_its_session_when_it_is_closed(
+    new_program: Callable[[], Limner],
+) -> None:
+    async with new_program() as lim:
         async with Agent(lim, model="limner/offline") as agent:
             conversation = await agent.conversation()
             with pytest.raises(UserError, match="open in this program already"):
@@ -247,18 +266,17 @@ async def test_an_agent_lets_go_of_its_session_when_it_is_closed(tmp_path: Path)
 
 async def stop_the_hearts(lim: Limner) -> None:
     """As if every owner had been suspended an hour ago."""
-    with closing(sqlite3.connect(lim.home.database)) as connection, connection:
-        connection.execute("UPDATE owners SET beat_ms = beat_ms - 3600000")
-        connection.execute("UPDATE owners SET beat_up_ms = beat_up_ms - 3600000")
+    await change(lim.store, "UPDATE owners SET beat_ms = beat_ms - 3600000")
+    await change(lim.store, "UPDATE owners SET beat_up_ms = beat_up_ms - 3600000")
 
 
 @pytest.mark.slow
 @needs_namespaces()
 @pytest.mark.parametrize("is_released", [True, False])
 async def test_a_session_is_not_taken_from_another_container_before_its_heartbeat_stops(
-    tmp_path: Path, is_released: bool
+    new_program: Callable[[], Limner], is_released: bool
 ) -> None:
-    async with program(tmp_path) as lim:
+    async with new_program() as lim:
         session = await lim.sessions.create(cwd="/")
         with another_process(lim, session.id, where=ANOTHER_CONTAINER) as process:
             assert (await refused(lim, session.id)).code == "SESSION_IN_USE"

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sqlite3
 import time
 from collections.abc import AsyncIterator
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import msgspec
 import pytest
 from tests.agent.agent_pictures import encoded, handle_of, program, unique
 from tests.agent.rollout_samples import output, said, shown
+from tests.databases import change
 
 from limner.client import Limner
 from limner.content import Picture
@@ -24,15 +23,15 @@ from limner.imaging.fit import FitRequest
 from limner.money.records import Reservation
 from limner.pictures.gc import GRACE_S, SETTLING_S, FreedSpace
 from limner.storage.blobs import Blobs
-from limner.storage.store import Transaction
+from limner.storage.store import Store, Transaction
 from limner.wires.base import HANDLE_URL
 
 NOTHING = FreedSpace(pictures=0, files=0, size_bytes=0, young=0)
 
 
 @pytest.fixture
-async def lim(tmp_path: Path) -> AsyncIterator[Limner]:
-    async with program(tmp_path) as made:
+async def lim(tmp_path: Path, database: str | None) -> AsyncIterator[Limner]:
+    async with program(tmp_path, store=database) as made:
         yield made
 
 
@@ -44,13 +43,9 @@ async def take(lim: Limner, data: bytes, **lineage: Any) -> Picture:
 
 async def age(lim: Limner, *, days: float = 2) -> None:
     """Make all that is here older: rows and files."""
-    back_s = days * 24 * 60 * 60
-
-    def older(tx: Transaction) -> None:
-        connection: Any = tx._connection  # pyright: ignore[reportPrivateUsage]
-        connection.execute("UPDATE pictures SET created_ms = created_ms - ?", (back_s * 1000,))
-
-    await lim.store.write(older)
+    back_s = int(days * 24 * 60 * 60)
+    older = "UPDATE pictures SET created_ms = created_ms - :back_ms"
+    await change(lim.store, older, back_ms=back_s * 1000)
     for file in lim.home.blobs.rglob("*"):
         if file.is_file():
             moment = file.stat().st_mtime - back_s
@@ -219,11 +214,8 @@ async def send(lim: Limner, *, job: bool = True) -> Reservation:
 
 
 async def age_calls(lim: Limner, *, days: float) -> None:
-    def older(tx: Transaction) -> None:
-        connection: Any = tx._connection  # pyright: ignore[reportPrivateUsage]
-        connection.execute("UPDATE ledger SET created_ms = created_ms - ?", (days * 86_400_000,))
-
-    await lim.store.write(older)
+    older = "UPDATE ledger SET created_ms = created_ms - :back_ms"
+    await change(lim.store, older, back_ms=int(days * 86_400_000))
 
 
 async def close(lim: Limner, reservation: Reservation, state: str) -> None:
@@ -274,11 +266,7 @@ async def test_bytes_that_were_delivered_for_a_job_without_a_picture_stay(lim: L
     await age(lim)
     reservation = await send(lim)
 
-    def note(tx: Transaction) -> None:
-        connection: Any = tx._connection  # pyright: ignore[reportPrivateUsage]
-        connection.execute("UPDATE jobs SET delivered_sha256 = ?", (delivered,))
-
-    await lim.store.write(note)
+    await change(lim.store, "UPDATE jobs SET delivered_sha256 = :handle", handle=delivered)
     await lim.money.settle(reservation, cost_nano=5, cost_source="table", picture=None)
     would = await lim.garbage.collect(dry_run=True)
     assert await lim.garbage.collect() == would
@@ -289,7 +277,7 @@ async def test_delivered_bytes_go_only_when_their_job_has_ended(lim: Limner) -> 
     open_call, ended = await send(lim), await send(lim)
     rows = await lim.store.read(lambda tx: tx.all("jobs_unfinished"))
     jobs = {row["ledger_id"]: row["id"] for row in rows}
-    lim.home.incoming.mkdir()
+    lim.home.incoming.mkdir(parents=True)
     lost = "job_0123456789abcdef"
     for job_id in (*jobs.values(), lost):
         (lim.home.incoming / f"{job_id}.0").write_bytes(b"paid")
@@ -346,7 +334,7 @@ async def test_a_picture_that_a_repair_recorded_stays_until_the_user_insists(lim
 
 
 async def test_a_reference_that_appears_while_pictures_are_removed_keeps_its_picture(
-    lim: Limner,
+    lim: Limner, database: str | None
 ) -> None:
     session = (await lim.sessions.create(cwd="/")).id
     made = [add_stray(lim, number.to_bytes(2)) for number in range(100)]
@@ -362,18 +350,18 @@ async def test_a_reference_that_appears_while_pictures_are_removed_keeps_its_pic
     await lim.store.write(record)
     await age(lim)
     named: set[str] = set()
+    other = Store(lim.home.database, url=database)
 
-    def name_the_next(done: int, of: int) -> None:
-        """Another process refers to a picture that is left."""
-        with closing(sqlite3.connect(lim.home.database)) as other, other:
-            left = [
-                one for (one,) in other.execute("SELECT handle FROM pictures") if one in parents
-            ]
-            for handle in [one for one in left if one not in named][:1]:
-                other.execute("INSERT INTO item_pictures VALUES (?, ?, 0)", (session, handle))
-                named.update((handle, parents[handle]))
+    def name_one(tx: Transaction) -> None:
+        left = [row["handle"] for row in tx.all("picture_handles")]
+        for handle in [one for one in left if one in parents and one not in named][:1]:
+            values = {"session": session, "handle": handle}
+            tx.raw("INSERT INTO item_pictures VALUES (:session, :handle, 0)", values)
+            named.update((handle, parents[handle]))
 
-    freed = await lim.garbage.collect(progress=name_the_next)
+    # Another process refers to a picture that is left.
+    freed = await lim.garbage.collect(progress=lambda *_: other.submit_write(name_one).result())
+    await other.aclose()
     assert len(named) >= 4
     assert files(lim) == await handles(lim) == named
     assert freed.pictures == freed.files == 100 - len(named)
@@ -381,17 +369,13 @@ async def test_a_reference_that_appears_while_pictures_are_removed_keeps_its_pic
 
 async def test_a_few_pictures_are_removed_at_a_time_and_forms_go_together(lim: Limner) -> None:
     picture = await take(lim, unique())
+    made = [picture.handle, *(handle_of(bytes([number])) for number in range(1, 28))]
+    row: dict[str, Any] = {"mime": "image/png", "width": 1, "height": 1, "size_bytes": 2}
 
     def pair(tx: Transaction) -> None:
-        connection: Any = tx._connection  # pyright: ignore[reportPrivateUsage]
-        cursor = connection.execute("SELECT * FROM pictures")
-        row = dict(zip([name for name, *_ in cursor.description], cursor.fetchone(), strict=True))
-        for number in range(1, 28):
-            parent = picture.handle if number == 1 else handle_of(bytes([number - 1]))
-            copy = row | {"handle": handle_of(bytes([number]))}
-            copy["parent"] = parent if number % 2 else None
-            places = ", ".join("?" * len(copy))
-            connection.execute(f"INSERT INTO pictures VALUES ({places})", [*copy.values()])
+        for number, handle in enumerate(made[1:], start=1):
+            parent = made[number - 1] if number % 2 else None
+            tx.run("picture_add", handle=handle, parent=parent, lineage="{}", created_ms=1, **row)
 
     await lim.store.write(pair)
     await age(lim)
@@ -456,10 +440,11 @@ async def test_giving_out_a_picture_while_it_is_collected_still_gives_it(lim: Li
 
 
 async def test_a_picture_that_one_program_stores_again_another_cannot_collect(
-    tmp_path: Path,
+    tmp_path: Path, database: str | None
 ) -> None:
     data = [unique() for _ in range(30)]
-    async with program(tmp_path) as taking, program(tmp_path) as collecting:
+    programs = [program(tmp_path, store=database) for _ in range(2)]
+    async with programs[0] as taking, programs[1] as collecting:
         for one in data:
             await take(taking, one)
         await age(taking)

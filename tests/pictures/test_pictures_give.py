@@ -6,16 +6,14 @@ import asyncio
 import io
 import json
 import os
-import sqlite3
-from collections.abc import AsyncIterator, Iterator
-from contextlib import closing
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from PIL import Image
 from tests.acceptance.hardship import full_disk
+from tests.databases import rows
 
 from limner.content import Picture
 from limner.errors import ImageTooLarge, InputInvalid, ReachDenied, StorageError, UnrecognizedImage
@@ -43,11 +41,9 @@ def imaging() -> Iterator[Imaging]:
 
 
 @pytest.fixture
-async def pictures(tmp_path: Path, imaging: Imaging) -> AsyncIterator[Pictures]:
-    store = Store(tmp_path / "limner.db")
+def pictures(tmp_path: Path, store: Store, imaging: Imaging) -> Pictures:
     blobs = Blobs(tmp_path / "blobs")
-    yield Pictures(blobs=blobs, store=store, imaging=imaging, clock=lambda: NOW)
-    await store.aclose()
+    return Pictures(blobs=blobs, store=store, imaging=imaging, clock=lambda: NOW)
 
 
 async def take(pictures: Pictures, data: bytes) -> Picture:
@@ -56,43 +52,38 @@ async def take(pictures: Pictures, data: bytes) -> Picture:
         return await pictures.take(sink, lineage={})
 
 
-def rows(tmp_path: Path, query: str) -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect(tmp_path / "limner.db")) as connection:
-        return connection.execute(query).fetchall()
-
-
 def blobs(tmp_path: Path) -> list[Path]:
     return [file for file in (tmp_path / "blobs").rglob("*") if file.is_file()]
 
 
 async def test_a_fitted_picture_is_a_derivative_that_knows_its_parent(
-    pictures: Pictures, tmp_path: Path
+    pictures: Pictures, tmp_path: Path, store: Store
 ) -> None:
     original = await take(pictures, photo())
     fitted, data = await pictures.give(original, SMALL)
     assert (fitted.width, fitted.height, fitted.untouched) == (100, 75, False)
-    parent, mime, width, height, size, lineage = rows(
-        tmp_path,
+    [(parent, mime, width, height, size, lineage)] = await rows(
+        store,
         "SELECT parent, mime, width, height, size_bytes, lineage FROM pictures "
         "WHERE parent IS NOT NULL",
-    )[0]
+    )
     assert (parent, mime, width, height, size) == (original.handle, fitted.mime, 100, 75, len(data))
     assert json.loads(lineage) == {"made": "fit"}
     assert len(blobs(tmp_path)) == 2
 
 
-async def test_a_stored_fit_is_not_made_again(pictures: Pictures, tmp_path: Path) -> None:
+async def test_a_stored_fit_is_not_made_again(pictures: Pictures, store: Store) -> None:
     original = await take(pictures, photo())
     first = await pictures.give(original, SMALL)
     # Without its master nothing can be made, so this result was stored.
     pictures.local_path(original).unlink()
     assert await pictures.give(original, SMALL) == first
-    assert rows(tmp_path, "SELECT count(*) FROM fits") == [(1,)]
+    assert await rows(store, "SELECT count(*) FROM fits") == [(1,)]
 
 
 @pytest.mark.slow
 async def test_more_fits_than_can_be_remembered_are_all_found_again(
-    pictures: Pictures, tmp_path: Path
+    pictures: Pictures, store: Store
 ) -> None:
     original = await take(pictures, photo(40, 30))
     count = MAX_REMEMBERED_FITS + 1
@@ -100,7 +91,7 @@ async def test_more_fits_than_can_be_remembered_are_all_found_again(
     given = [await pictures.give(original, request) for request in requests]
     assert [await pictures.give(original, request) for request in requests] == given
     assert [await pictures.give(original, request) for request in requests] == given
-    assert rows(tmp_path, "SELECT count(*) FROM fits") == [(count,)]
+    assert await rows(store, "SELECT count(*) FROM fits") == [(count,)]
 
 
 @pytest.mark.parametrize(
@@ -114,26 +105,28 @@ async def test_more_fits_than_can_be_remembered_are_all_found_again(
     ],
 )
 async def test_another_request_is_another_fit(
-    pictures: Pictures, tmp_path: Path, other: FitRequest
+    pictures: Pictures, store: Store, other: FitRequest
 ) -> None:
     original = await take(pictures, photo())
     first, _ = await pictures.give(original, SMALL)
     second, _ = await pictures.give(original, other)
-    assert rows(tmp_path, "SELECT count(*) FROM fits") == [(2,)]
+    assert await rows(store, "SELECT count(*) FROM fits") == [(2,)]
     assert (await pictures.give(original, SMALL))[0] == first
     assert (await pictures.give(original, other))[0] == second
 
 
 async def test_a_fit_of_another_version_of_the_engine_is_not_used(
-    pictures: Pictures, tmp_path: Path
+    pictures: Pictures, store: Store
 ) -> None:
     original = await take(pictures, photo())
     await pictures.give(original, SMALL)
-    assert json.loads(rows(tmp_path, "SELECT request FROM fits")[0][0])["version"] == FIT_VERSION
+    assert (
+        json.loads((await rows(store, "SELECT request FROM fits"))[0][0])["version"] == FIT_VERSION
+    )
 
 
 async def test_a_picture_that_already_fits_is_given_unchanged_and_stored_once(
-    pictures: Pictures, tmp_path: Path
+    pictures: Pictures, tmp_path: Path, store: Store
 ) -> None:
     data = photo(40, 30)
     original = await take(pictures, data)
@@ -153,7 +146,7 @@ async def test_a_picture_that_already_fits_is_given_unchanged_and_stored_once(
     )
     assert await pictures.give(original, FitRequest()) == given
     assert len(blobs(tmp_path)) == 1
-    assert rows(tmp_path, "SELECT picture FROM fits") == [(original.handle,)]
+    assert await rows(store, "SELECT picture FROM fits") == [(original.handle,)]
 
 
 async def test_a_fit_whose_bytes_are_missing_is_made_again(
@@ -178,12 +171,12 @@ async def test_a_full_disk_does_not_prevent_a_fit(pictures: Pictures) -> None:
 
 
 async def test_concurrent_requests_for_the_same_fit_get_the_same_result(
-    pictures: Pictures, tmp_path: Path
+    pictures: Pictures, store: Store
 ) -> None:
     original = await take(pictures, photo())
     given = await asyncio.gather(*(pictures.give(original, SMALL) for _ in range(8)))
     assert given == [given[0]] * 8
-    assert rows(tmp_path, "SELECT count(*) FROM fits") == [(1,)]
+    assert await rows(store, "SELECT count(*) FROM fits") == [(1,)]
 
 
 async def test_a_picture_whose_bytes_are_missing_is_an_error(pictures: Pictures) -> None:
@@ -195,22 +188,24 @@ async def test_a_picture_whose_bytes_are_missing_is_an_error(pictures: Pictures)
 
 
 async def test_a_region_outside_the_picture_is_an_error_and_nothing_is_kept(
-    pictures: Pictures, tmp_path: Path
+    pictures: Pictures, store: Store
 ) -> None:
     original = await take(pictures, photo())
     with pytest.raises(InputInvalid, match="400x300"):
         await pictures.give(original, FitRequest(region=Region(x=500, y=0, width=9, height=9)))
-    assert rows(tmp_path, "SELECT count(*) FROM fits") == [(0,)]
+    assert await rows(store, "SELECT count(*) FROM fits") == [(0,)]
 
 
-async def test_a_file_is_stored_and_does_not_change(pictures: Pictures, tmp_path: Path) -> None:
+async def test_a_file_is_stored_and_does_not_change(
+    pictures: Pictures, tmp_path: Path, store: Store
+) -> None:
     data, path = photo(kind="JPEG"), tmp_path / "photo.png"
     path.write_bytes(data)
     before = path.stat()
     picture = await pictures.take_file(path)
     assert (picture.mime, picture.width, picture.height) == ("image/jpeg", 400, 300)
     assert (path.read_bytes(), path.stat().st_mtime_ns) == (data, before.st_mtime_ns)
-    lineage = rows(tmp_path, "SELECT lineage FROM pictures")[0][0]
+    lineage = (await rows(store, "SELECT lineage FROM pictures"))[0][0]
     assert json.loads(lineage) == {"file": str(path)}
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-import sqlite3
-from collections.abc import AsyncIterator, Iterator
-from contextlib import closing
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,7 @@ from limner.imaging.pool import Imaging
 from limner.pictures.lineage import MAX_ANCESTORS, Lineage, PictureRecord
 from limner.pictures.take import Pictures
 from limner.storage.blobs import Blobs
-from limner.storage.store import Store
+from limner.storage.store import Store, Transaction
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -32,11 +30,9 @@ def imaging() -> Iterator[Imaging]:
 
 
 @pytest.fixture
-async def pictures(tmp_path: Path, imaging: Imaging) -> AsyncIterator[Pictures]:
-    store = Store(tmp_path / "limner.db")
+def pictures(tmp_path: Path, store: Store, imaging: Imaging) -> Pictures:
     blobs = Blobs(tmp_path / "blobs")
-    yield Pictures(blobs=blobs, store=store, imaging=imaging, clock=lambda: NOW)
-    await store.aclose()
+    return Pictures(blobs=blobs, store=store, imaging=imaging, clock=lambda: NOW)
 
 
 async def drawn(pictures: Pictures, colour: str, **lineage: Any) -> Picture:
@@ -91,21 +87,25 @@ async def test_an_unknown_picture_has_no_lineage(pictures: Pictures) -> None:
     assert await pictures.family("0" * 64) is None
 
 
-def insert(folder: Path, handle: str, *, parent: str | None) -> None:
-    with closing(sqlite3.connect(folder / "limner.db")) as database, database:
-        database.execute("PRAGMA foreign_keys = OFF")
-        database.execute(
-            "INSERT INTO pictures VALUES (?, 'image/png', 1, 1, 1, ?, '{}', 0, NULL)",
-            (handle, parent),
-        )
+async def insert(store: Store, parents: Mapping[str, str | None]) -> None:
+    """Write the rows of pictures, and then what they were made from."""
+
+    def work(tx: Transaction) -> None:
+        about = {"mime": "image/png", "width": 1, "height": 1, "size_bytes": 1}
+        for handle in parents:
+            tx.run("picture_add", handle=handle, parent=None, lineage="{}", created_ms=0, **about)
+        for handle, parent in parents.items():
+            statement = "UPDATE pictures SET parent = :parent WHERE handle = :handle"
+            tx.raw(statement, {"handle": handle, "parent": parent})
+
+    await store.write(work)
 
 
-async def test_a_loop_of_ancestors_ends_the_search(pictures: Pictures, tmp_path: Path) -> None:
+async def test_a_loop_of_ancestors_ends_the_search(pictures: Pictures, store: Store) -> None:
     """The database may have been repaired by hand."""
     await drawn(pictures, "red")  # the tables are there from here on
     one, two, three = ("1" * 64, "2" * 64, "3" * 64)
-    for child, parent in ((one, two), (two, three), (three, two)):
-        insert(tmp_path, child, parent=parent)
+    await insert(store, {one: two, two: three, three: two})
     found = await pictures.family(one)
     assert found is not None
     assert handles(found.ancestors) == [two, three]
@@ -113,12 +113,11 @@ async def test_a_loop_of_ancestors_ends_the_search(pictures: Pictures, tmp_path:
 
 
 async def test_the_nearest_of_very_many_ancestors_are_listed(
-    pictures: Pictures, tmp_path: Path
+    pictures: Pictures, store: Store
 ) -> None:
     await drawn(pictures, "red")
     chain = [f"{number:064x}" for number in range(MAX_ANCESTORS + 50)]
-    for child, parent in zip(chain, [*chain[1:], None], strict=True):
-        insert(tmp_path, child, parent=parent)
+    await insert(store, dict(zip(chain, [*chain[1:], None], strict=True)))
     found = await pictures.family(chain[0])
     assert found is not None
     assert handles(found.ancestors) == chain[1 : MAX_ANCESTORS + 1]
@@ -154,12 +153,11 @@ async def test_a_picture_with_outside_sources_was_not_drawn_here(
 
 
 async def test_pictures_that_are_parents_of_each_other_were_not_drawn_here(
-    pictures: Pictures, tmp_path: Path
+    pictures: Pictures, store: Store
 ) -> None:
     await drawn(pictures, "red")
     one, two = "1" * 64, "2" * 64
-    for child, parent in ((one, two), (two, one)):
-        insert(tmp_path, child, parent=parent)
+    await insert(store, {one: two, two: one})
     assert not await pictures.drawn_here([one])
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import io
-import sqlite3
-from collections.abc import AsyncIterator, Iterator
-from contextlib import closing
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from typing import Any
 import pytest
 from PIL import Image
 from tests.acceptance.hardship import full_disk
+from tests.databases import rows
 
 from limner.content import Picture
 from limner.errors import CorruptImage, ImageTooLarge, StorageError, UnrecognizedImage
@@ -41,11 +40,9 @@ def imaging() -> Iterator[Imaging]:
 
 
 @pytest.fixture
-async def pictures(tmp_path: Path, imaging: Imaging) -> AsyncIterator[Pictures]:
-    store = Store(tmp_path / "limner.db")
+def pictures(tmp_path: Path, store: Store, imaging: Imaging) -> Pictures:
     blobs = Blobs(tmp_path / "blobs")
-    yield Pictures(blobs=blobs, store=store, imaging=imaging, clock=lambda: NOW)
-    await store.aclose()
+    return Pictures(blobs=blobs, store=store, imaging=imaging, clock=lambda: NOW)
 
 
 async def take(pictures: Pictures, *pieces: bytes, **lineage: Any) -> Picture:
@@ -55,10 +52,10 @@ async def take(pictures: Pictures, *pieces: bytes, **lineage: Any) -> Picture:
         return await pictures.take(sink, lineage=lineage)
 
 
-def rows(tmp_path: Path) -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect(tmp_path / "limner.db")) as connection:
-        query = "SELECT handle, mime, parent, lineage, created_ms FROM pictures ORDER BY rowid"
-        return connection.execute(query).fetchall()
+async def recorded(store: Store) -> list[tuple[Any, ...]]:
+    return await rows(
+        store, "SELECT handle, mime, parent, lineage, created_ms FROM pictures ORDER BY rowid"
+    )
 
 
 def blobs(tmp_path: Path) -> set[str]:
@@ -71,7 +68,7 @@ def handle_of(data: bytes) -> str:
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
 async def test_a_picture_keeps_its_bytes_as_received_under_their_sha256(
-    pictures: Pictures, tmp_path: Path, kind: str
+    pictures: Pictures, store: Store, kind: str
 ) -> None:
     data = encoded(kind=kind)
     picture = await take(pictures, data[:10], data[10:], prompt="a fox", seed=None)
@@ -83,7 +80,7 @@ async def test_a_picture_keeps_its_bytes_as_received_under_their_sha256(
         size_bytes=len(data),
     )
     assert pictures.local_path(picture).read_bytes() == data
-    assert rows(tmp_path) == [
+    assert await recorded(store) == [
         (picture.handle, picture.mime, None, '{"prompt":"a fox","seed":null}', 1794744000000)
     ]
 
@@ -99,13 +96,13 @@ async def test_a_picture_keeps_its_bytes_as_received_under_their_sha256(
     ids=["empty", "a web page", "cut short", "a header and nothing"],
 )
 async def test_bytes_that_are_not_a_picture_leave_nothing_behind(
-    pictures: Pictures, tmp_path: Path, data: bytes, error: type[Exception]
+    pictures: Pictures, tmp_path: Path, store: Store, data: bytes, error: type[Exception]
 ) -> None:
     await take(pictures, encoded())  # the tables and folders are there from here on
-    before = blobs(tmp_path), rows(tmp_path)
+    before = blobs(tmp_path), await recorded(store)
     with pytest.raises(error):
         await take(pictures, data)
-    assert (blobs(tmp_path), rows(tmp_path)) == before
+    assert (blobs(tmp_path), await recorded(store)) == before
 
 
 async def test_more_bytes_than_a_picture_may_have_are_refused_as_they_arrive(
@@ -117,12 +114,12 @@ async def test_more_bytes_than_a_picture_may_have_are_refused_as_they_arrive(
 
 
 async def test_the_same_bytes_are_one_picture_with_its_first_lineage(
-    pictures: Pictures, tmp_path: Path
+    pictures: Pictures, tmp_path: Path, store: Store
 ) -> None:
     first = await take(pictures, encoded(), prompt="a fox")
     assert await take(pictures, encoded(), prompt="another fox") == first
     assert blobs(tmp_path) == {first.handle}
-    assert [row[3] for row in rows(tmp_path)] == ['{"prompt":"a fox"}']
+    assert [row[3] for row in await recorded(store)] == ['{"prompt":"a fox"}']
 
 
 async def test_many_pictures_at_once_are_all_kept(pictures: Pictures, tmp_path: Path) -> None:
@@ -132,11 +129,11 @@ async def test_many_pictures_at_once_are_all_kept(pictures: Pictures, tmp_path: 
     assert blobs(tmp_path) == {handle_of(data) for data in datas}
 
 
-async def test_a_png_that_fits_is_returned_unchanged(pictures: Pictures, tmp_path: Path) -> None:
+async def test_a_png_that_fits_is_returned_unchanged(pictures: Pictures, store: Store) -> None:
     picture = await take(pictures, encoded())
     assert await pictures.convert(picture) is picture
     assert await pictures.convert(picture, cover=(8, 6)) is picture
-    assert len(rows(tmp_path)) == 1
+    assert len(await recorded(store)) == 1
 
 
 @pytest.mark.parametrize(
@@ -150,7 +147,7 @@ async def test_a_png_that_fits_is_returned_unchanged(pictures: Pictures, tmp_pat
 )
 async def test_a_png_made_of_a_picture_names_its_parent(
     pictures: Pictures,
-    tmp_path: Path,
+    store: Store,
     kind: str,
     cover: tuple[int, int] | None,
     made: str,
@@ -159,7 +156,7 @@ async def test_a_png_made_of_a_picture_names_its_parent(
     master = await take(pictures, encoded(kind=kind))
     png = await pictures.convert(master, cover=cover)
     assert (png.mime, png.width, png.height) == ("image/png", *size)
-    assert rows(tmp_path)[1] == (
+    assert (await recorded(store))[1] == (
         png.handle,
         "image/png",
         master.handle,
@@ -173,12 +170,12 @@ async def test_a_png_made_of_a_picture_names_its_parent(
 
 @pytest.mark.parametrize("to", ["jpeg", "webp"])
 async def test_a_picture_in_another_format_names_its_parent_which_stays(
-    pictures: Pictures, tmp_path: Path, to: OutputFormat
+    pictures: Pictures, store: Store, to: OutputFormat
 ) -> None:
     master = await take(pictures, encoded())
     made = await pictures.convert(master, to=to)
     assert (made.mime, made.width, made.height) == (f"image/{to}", 8, 6)
-    assert [row[2:4] for row in rows(tmp_path)] == [
+    assert [row[2:4] for row in await recorded(store)] == [
         (None, "{}"),
         (master.handle, f'{{"made":"{to}"}}'),
     ]
@@ -194,12 +191,14 @@ async def test_a_handle_recalls_its_picture(pictures: Pictures) -> None:
     assert caught.value.code == "NO_SUCH_PICTURE"
 
 
-async def test_a_full_disk_stores_nothing_of_a_picture(pictures: Pictures, tmp_path: Path) -> None:
+async def test_a_full_disk_stores_nothing_of_a_picture(
+    pictures: Pictures, tmp_path: Path, store: Store
+) -> None:
     await take(pictures, encoded())
     with full_disk(), pytest.raises(StorageError):
         await take(pictures, encoded(colour="blue"))
     assert blobs(tmp_path) == {handle_of(encoded())}
-    assert len(rows(tmp_path)) == 1
+    assert len(await recorded(store)) == 1
 
 
 async def test_a_picture_that_cannot_be_recorded_says_where_its_bytes_are(

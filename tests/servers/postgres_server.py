@@ -65,6 +65,7 @@ class PostgresServer:
 def running_postgres(*, fsync: str = "off") -> Iterator[PostgresServer]:
     assert INITDB is not None, "PostgreSQL is not installed"
     folder = Path(tempfile.mkdtemp(prefix="limner-pg-"))
+    folder.chmod(0o711)  # a client in another user namespace needs its socket
     # PostgreSQL refuses to run as root.
     user = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
     user = [*user, "--pdeathsig=QUIT"] if os.geteuid() == 0 else []

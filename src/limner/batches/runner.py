@@ -17,6 +17,7 @@ from functools import partial
 
 import msgspec
 
+from limner import metrics
 from limner.batches import rates
 from limner.batches.queue import BatchQueue
 from limner.batches.records import Batch, BatchStatus, ClaimedRow, RowOutcome
@@ -29,7 +30,7 @@ from limner.errors import (
 )
 from limner.money.ledger import ALREADY_PAID, Money
 from limner.money.records import KeyedPayment, PaymentTerms, Reservation
-from limner.net.service import waits_reported
+from limner.net.waits import waits_reported
 from limner.storage.store import Transaction
 
 # A row that fails without a cost is tried again, if another try may help.
@@ -38,6 +39,8 @@ FIRST_PAUSE_S = 1.0
 # How often an idle run looks for rows of processes that ended, and for rows that may be tried now.
 LOOK_EVERY_S = 1.0
 REPORT_EVERY_S = 1.0
+# Each process counts the rows of the batch. If that takes long, it does so less often.
+MAX_REPORT_SHARE = 0.01
 
 # Why a batch stopped whose caller was cancelled while rows were in flight.
 WINDS_DOWN = "Interrupted: the rows in flight end first."
@@ -93,10 +96,12 @@ class BatchRunner(msgspec.Struct, frozen=True, kw_only=True):
 
     async def status(self, batch: Batch, *, stopped: str | None = None) -> BatchStatus:
         """The state of a batch now."""
-        sums = await self.money.sums_of_session(batch.id)
+        sums, counts = await self.money.sums_of_session(batch.id), await self.queue.counts(batch)
+        for state, count in msgspec.structs.asdict(counts).items():
+            metrics.BATCH_ROWS.set(count, state=state)
         return BatchStatus(
             batch=await self.queue.get(batch.id),
-            counts=await self.queue.counts(batch),
+            counts=counts,
             spent_nano=sums.settled_nano + sums.unknown_nano,
             unknown_nano=sums.unknown_nano,
             stopped=stopped,
@@ -123,7 +128,7 @@ class _Run:
         self._running: dict[asyncio.Task[None], str] = {}
         self._waiting_for: dict[str, int] = {}
         self._stopped: str | None = None
-        self._looked_s = self._reported_s = 0.0
+        self._looked_s = self._report_at_s = 0.0
 
     async def to_end(self, *, uncertain: bool) -> BatchStatus:
         try:
@@ -230,6 +235,7 @@ class _Run:
         error = outcome.error
         if error is None:
             await self._queue.end(self._batch, row.row_key, outcome)
+            metrics.BATCH_ROWS_ENDED.add(outcome="done")
         elif outcome.cost_nano == 0 and error["code"] in (BudgetExceeded.code, Cancelled.code):
             self._stop(error)
             await self._queue.let_go(self._batch, [row.row_key])
@@ -237,8 +243,10 @@ class _Run:
             pause_s = FIRST_PAUSE_S * 2 ** (row.tries - 1)
             again_in_s = max(pause_s, error.get("retry_after_s") or 0.0)
             await self._queue.end(self._batch, row.row_key, outcome, again_in_s=again_in_s)
+            metrics.BATCH_ROWS_ENDED.add(outcome="again")
         else:
             await self._queue.end(self._batch, row.row_key, outcome)
+            metrics.BATCH_ROWS_ENDED.add(outcome="failed")
 
     def _stop(self, error: object) -> None:
         assert isinstance(error, dict)
@@ -281,10 +289,11 @@ class _Run:
             )
 
     async def _report(self) -> None:
-        now_s = time.monotonic()
-        if now_s - self._reported_s >= REPORT_EVERY_S:
-            self._reported_s = now_s
+        began_s = time.monotonic()
+        if began_s >= self._report_at_s:
             await self._tell(self._stopped)
+            took_s = time.monotonic() - began_s
+            self._report_at_s = began_s + max(REPORT_EVERY_S, took_s / MAX_REPORT_SHARE)
 
     async def _tell(self, stopped: str | None) -> None:
         # To count the rows takes time if there are many, so nobody counts for nobody.

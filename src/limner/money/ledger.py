@@ -17,6 +17,7 @@ from typing import Any
 
 from msgspec.structs import asdict, replace
 
+from limner import metrics
 from limner.errors import BudgetExceeded, CostSource, JobTaken, StorageError, UserError
 from limner.money.caps import Caps, CapTotals, Used, amount_under, check_caps
 from limner.money.records import (
@@ -575,6 +576,10 @@ class Money:
             _move(tx, reservation.ledger_id, to=to, now_ms=self._now_ms(), **facts)
 
         await self._store.write(work, shared=True)
+        if to in ("settled", "released", "unknown"):
+            amount_nano = facts.get("cost_nano", reservation.quote_nano)
+            paid = {"provider": reservation.provider, "model": reservation.model}
+            metrics.LEDGER_USD.add(amount_nano, **paid, state=to)
         self._wake_waiting()
 
     def _wake_waiting(self) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from limner import metrics
 from limner.content import Picture
 from limner.errors import NotFound, StorageError
 from limner.imaging.facts import MaskWay
@@ -97,6 +98,7 @@ class Pictures:
         except StorageError as error:
             error.extras["kept_at"] = self.location(picture)
             raise
+        metrics.PICTURES.add(made="taken")
         return picture
 
     async def verify(self, writer: BlobWriter | IncomingFile) -> Picture:
@@ -358,6 +360,7 @@ class Pictures:
             )
 
         await self._store.write(record, shared=True)
+        metrics.PICTURES.add(made="fit")
 
     def _now_ms(self) -> int:
         return int(self._clock().timestamp() * 1000)

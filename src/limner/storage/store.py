@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from limner import metrics
 from limner.errors import StorageError
 from limner.storage.daily_copy import DailyCopier
 from limner.storage.database import (
@@ -268,9 +270,13 @@ class Store:
 
     def _run(self, jobs: Sequence[Job]) -> None:
         done: list[Callable[[], None]] = []
+        kind, began_s = "write" if jobs[0].writing else "read", time.monotonic()
         try:
             self._engine.transact(jobs, done)
         except BaseException as error:
+            # An error that is not of the database is the answer of a job, such as a full budget.
+            outcome = "failed" if isinstance(error, StorageError) else "ok"
+            metrics.STORE_SECONDS.observe(time.monotonic() - began_s, kind=kind, outcome=outcome)
             if len(jobs) == 1:
                 jobs[0].future.set_exception(error)
                 return
@@ -278,6 +284,7 @@ class Store:
             for job in jobs:
                 self._run([job])
         else:
+            metrics.STORE_SECONDS.observe(time.monotonic() - began_s, kind=kind, outcome="ok")
             for report in done:
                 report()
 

@@ -37,6 +37,8 @@ from limner.tools.lane_calls import RemoteRowCalls
 QUOTED_AT_ONCE = 8
 ANSWER_WITHIN_S = 10.0
 SHOWN_RESULTS = 50
+# How often a worker without rows looks for a new batch.
+WAIT_S = 5.0
 SHOWN_PROBLEMS = 20
 BATCH_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
@@ -429,6 +431,12 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
         batch = await self.queue.get(name)
         rows = self.queue.results(batch)
         return await export_rows(rows, path, picture_file=self.calls.picture_file)
+
+    async def work_for_ever(self, *, on_status: OnStatus = lambda _: None) -> None:
+        """Run rows of every open batch, and wait for more if none is left."""
+        while True:
+            await self.work(on_status=on_status)
+            await asyncio.sleep(WAIT_S)
 
     async def work(self, *, on_status: OnStatus = lambda _: None) -> list[BatchStatus]:
         """Run rows of every open batch until none is left."""

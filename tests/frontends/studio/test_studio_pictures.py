@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncGenerator
 from io import BytesIO
 from itertools import count, product
+from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
@@ -23,6 +24,12 @@ from limner.pictures.thumbnails import Thumbnails
 from limner.testing.servers.openai_server import OpenAIServer
 
 SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+@pytest.fixture
+def studio(tmp_path: Path, database: str | None) -> Studio:
+    """A home with its records in either kind of database."""
+    return Studio(tmp_path, store=database)
 
 
 @pytest.fixture
