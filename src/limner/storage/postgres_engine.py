@@ -10,10 +10,11 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote, urlencode
 from zlib import crc32
 
@@ -162,6 +163,41 @@ class PostgresEngine:
         self._lock_space = crc32(row[0].encode()) // 2
 
 
+class ServerFacts(NamedTuple):
+    """A server as this host sees it.
+
+    ``tables`` is the number of the last migration, ``newest`` that of this version of limner.
+    ``ahead_s`` is how far the clock of this host is ahead of the server's.
+    """
+
+    version: str
+    tables: int
+    newest: int
+    answer_ms: float
+    ahead_s: float
+
+
+def read_server_facts(tx: Transaction) -> ServerFacts:
+    """Ask a server for its version and its clock, and measure how long it takes to answer."""
+    rounds: list[tuple[float, float, Any]] = []
+    for _ in range(3):
+        before_s = time.time()
+        (row,) = tx.raw(
+            "SELECT extract(epoch FROM clock_timestamp())::float8 AS now_s, "
+            "current_setting('server_version') AS version, "
+            "(SELECT number FROM schema_version) AS tables"
+        )
+        rounds.append((time.time() - before_s, before_s, row))
+    took_s, before_s, row = min(rounds, key=lambda one: one[0])
+    return ServerFacts(
+        version=row["version"].partition(" ")[0],
+        tables=row["tables"],
+        newest=migrations(POSTGRES_FOLDER / "migrations")[-1][0],
+        answer_ms=took_s * 1000,
+        ahead_s=before_s + took_s / 2 - row["now_s"],
+    )
+
+
 class _Uncertain(psycopg.OperationalError):
     """The connection was lost during COMMIT: the changes may be there or not."""
 
@@ -216,9 +252,12 @@ def without_password(url: str) -> str:
     try:
         parts = conninfo_to_dict(url)
     except psycopg.Error:
-        return "postgresql://"
-    open_parts = {name: part for name, part in parts.items() if not name.endswith("password")}
-    return f"postgresql:///?{urlencode(open_parts, quote_via=quote)}"
+        return "postgresql://…"
+    kept = {name: part for name, part in parts.items() if not name.endswith("password")}
+    if "host" in kept:
+        # As in `shown_address`.
+        kept["host"] = str(kept["host"]).rpartition("@")[2]
+    return f"postgresql:///?{urlencode(kept, quote_via=quote)}"
 
 
 def _connect(url: str) -> Connection:

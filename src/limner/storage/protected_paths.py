@@ -158,6 +158,7 @@ def _build(
         unwritable=(
             *(home.blobs, home.blob_copies, home.mark, home.config, home.personalities),
             home.trusted,
+            *(() if home.shared_blobs is None else (home.shared_blobs,)),
         ),
     )
 
