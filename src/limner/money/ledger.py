@@ -217,7 +217,8 @@ class Money:
                 self._freed.discard(freed)
 
     async def _write_reservation(self, work: Callable[[Transaction], Reservation]) -> Reservation:
-        writing = asyncio.ensure_future(self._store.write(work, shared=True))
+        # `mark_sent` is synced before anything leaves, and this row with it.
+        writing = asyncio.ensure_future(self._store.write(work, shared=True, synced=False))
         try:
             return await asyncio.shield(writing)
         except asyncio.CancelledError:
