@@ -128,7 +128,8 @@ def measure(pictures: int, stored_rows: int) -> Measured:
                 {**env, "LIMNER_HOME": f"{folder}/large"}, Path(folder), postgres, stored_rows
             )
         )
-        return Measured(**counted, **trace, **large, sync_s=_sync_s(Path(folder)))
+        facts: dict[str, Any] = {**counted, **trace, **large}
+        return Measured(**facts, sync_s=_sync_s(Path(folder)))
 
 
 def _draw(

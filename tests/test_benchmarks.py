@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmarks import app_server, comparison, growth, ledger, sandbox, team
@@ -93,7 +94,7 @@ def test_a_comparison_says_how_much_each_takes_and_whether_the_target_is_kept() 
 
 
 def test_a_simulated_team_is_as_fast_as_its_narrowest_place() -> None:
-    free = dict.fromkeys(team.Measured._fields, 0.0)
+    free: dict[str, Any] = dict.fromkeys(team.Measured._fields, 0.0)
     found = team.Measured(**free | {"requests": {}, "round_trips": 40, "locked_round_trips": 8})
 
     def rate(at_once: int, *, drawing_s: float = 1.0, **changed: float) -> float:
