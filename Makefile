@@ -91,7 +91,7 @@ faults: $(LOCAL) ## Let every system call of a paid call fail once, then try sma
 	$(BIN)/python -m tests.faults.sweep --answered $(ARGS)
 	$(BIN)/python -m tests.faults.limits
 
-browser: $(LOCAL) ## Drive the studio in Chromium, with axe and Schemathesis; screenshots are in .browser/
+browser: $(LOCAL) ## Drive the studio and the docs site in Chromium, with axe and Schemathesis; screenshots are in .browser/
 	LIMNER_SHOTS=.browser REQUIRE=all $(PYTEST) tests/browser --timeout=1800 $(ARGS)
 
 kills: $(LOCAL) ## Kill the workers of a batch of 10,000 rows 50 times, and caption 2,000 pictures with interruptions

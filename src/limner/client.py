@@ -691,7 +691,7 @@ class Limner:
         return ToolContext(
             session_id=self.session_id,
             cwd=self.cwd,
-            reach=Reach.for_model(home=self.home.folder, cwd=self.cwd),
+            reach=Reach.for_model(home=self.home, cwd=self.cwd),
             progress=progress,
             ask=ask,
         )
@@ -699,7 +699,7 @@ class Limner:
     @cached_property
     def _person_reach(self) -> Reach:
         # Built once: finding the protected paths reads some two hundred folder entries.
-        return Reach.for_person(home=self.home.folder)
+        return Reach.for_person(home=self.home)
 
     @cached_property
     def _plugins(self) -> list[Tool]:

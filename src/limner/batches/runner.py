@@ -31,7 +31,7 @@ from limner.errors import (
 from limner.log_fields import log_fields
 from limner.money.ledger import ALREADY_PAID, Money
 from limner.money.records import KeyedPayment, PaymentTerms, Reservation
-from limner.net.service import waits_reported
+from limner.net.waits import waits_reported
 from limner.storage.store import Transaction
 
 # A row that fails without a cost is tried again, if another try may help.

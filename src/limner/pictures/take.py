@@ -274,7 +274,8 @@ class Pictures:
         parent: Picture | None = None,
     ) -> None:
         """Write the row of a picture whose bytes are stored, in a transaction of the caller."""
-        tx.run(
+        now_ms = self._now_ms()
+        added = tx.run(
             "picture_add",
             handle=picture.handle,
             mime=picture.mime,
@@ -283,8 +284,11 @@ class Pictures:
             size_bytes=picture.size_bytes,
             parent=None if parent is None else parent.handle,
             lineage=msgspec.json.encode(lineage).decode(),
-            created_ms=self._now_ms(),
+            created_ms=now_ms,
         )
+        if not added:
+            # A garbage collector that has seen only older bytes leaves the row alone.
+            tx.run("picture_stored", handle=picture.handle, now_ms=now_ms)
 
     def location(self, picture: Picture) -> str:
         """Where the picture's bytes are stored, to name to the user."""

@@ -10,10 +10,11 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 from zlib import crc32
 
@@ -160,6 +161,41 @@ class PostgresEngine:
         row = connection.execute("SELECT id FROM home").fetchone()
         assert row is not None
         self._lock_space = crc32(row[0].encode()) // 2
+
+
+class ServerFacts(NamedTuple):
+    """A server as this host sees it.
+
+    ``tables`` is the number of the last migration, ``newest`` that of this version of limner.
+    ``ahead_s`` is how far the clock of this host is ahead of the server's.
+    """
+
+    version: str
+    tables: int
+    newest: int
+    answer_ms: float
+    ahead_s: float
+
+
+def read_server_facts(tx: Transaction) -> ServerFacts:
+    """Ask a server for its version and its clock, and measure how long it takes to answer."""
+    rounds: list[tuple[float, float, Any]] = []
+    for _ in range(3):
+        before_s = time.time()
+        (row,) = tx.raw(
+            "SELECT extract(epoch FROM clock_timestamp())::float8 AS now_s, "
+            "current_setting('server_version') AS version, "
+            "(SELECT number FROM schema_version) AS tables"
+        )
+        rounds.append((time.time() - before_s, before_s, row))
+    took_s, before_s, row = min(rounds, key=lambda one: one[0])
+    return ServerFacts(
+        version=row["version"].partition(" ")[0],
+        tables=row["tables"],
+        newest=migrations(POSTGRES_FOLDER / "migrations")[-1][0],
+        answer_ms=took_s * 1000,
+        ahead_s=before_s + took_s / 2 - row["now_s"],
+    )
 
 
 class _Uncertain(psycopg.OperationalError):

@@ -228,8 +228,8 @@ class Store:
         self._engine.disconnect()
         self._engine.close()
 
-    def refuse_shared(self, what: str) -> None:
-        """Refuse what only a SQLite file allows.
+    def refuse_shared(self, what: str, *, instead: str) -> None:
+        """Refuse what only a SQLite file allows, and say what to do instead.
 
         Raises:
             StorageError: the database is a PostgreSQL one.
@@ -237,7 +237,7 @@ class Store:
         if self.is_shared:
             raise StorageError(
                 f"{what} is for the SQLite file of a home, and this home uses {self.place}.",
-                hint="Use the tools of PostgreSQL: pg_dump writes a copy, pg_restore reads it.",
+                hint=instead,
             )
 
     def _submit(

@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING, cast
 
 from limner.display_text import clean_text
 from limner.errors import UserError
+from limner.frontends.appserver.connection import Clients
 from limner.frontends.appserver.dispatch import Dispatcher, RpcHandler, serve_stdio
 from limner.frontends.appserver.methods import Handlers
-from limner.frontends.appserver.subscribers import Clients
 from limner.frontends.metrics_option import MetricsAddress, metrics_served
 from limner.net.jsonrpc_lines import standard_streams
 from limner.net.jsonrpc_peer import PendingRequests
 from limner.net.redaction import redact
-from limner.net.websocket import require_library
 from limner.settings import Settings, all_settings, load
 from limner.storage.home import Home
 
@@ -205,6 +204,7 @@ def run(
         else:
             from limner.frontends import server_token  # noqa: PLC0415 - stdio needs none of these
             from limner.frontends.appserver import listen_socket  # noqa: PLC0415
+            from limner.net.websocket import require_library  # noqa: PLC0415
 
             require_library()
             from limner.frontends.appserver import websocket  # noqa: PLC0415

@@ -17,7 +17,7 @@ from limner.agent.session import Session, SessionAbout
 from limner.agent.session_options import OPTIONS_KEY, SessionOptions, parse_options
 from limner.client import Limner
 from limner.errors import InputInvalid, LimnerError
-from limner.frontends.appserver.connection import ClientConnection
+from limner.frontends.appserver.connection import ClientConnection, Clients
 from limner.frontends.appserver.protocol.threads import Active
 from limner.frontends.appserver.rpc_errors import (
     check_id,
@@ -26,7 +26,6 @@ from limner.frontends.appserver.rpc_errors import (
     not_stored,
     single_writer,
 )
-from limner.frontends.appserver.subscribers import Clients
 from limner.frontends.appserver.thread import LiveThread, UnfinishedTurn
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.tool_specs import names_for_model

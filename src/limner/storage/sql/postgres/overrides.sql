@@ -24,6 +24,10 @@ WHERE found_by @@ words_query(:words) AND id < :before
     AND :provider IN ('', provider) AND cost_nano >= :cost_nano
 ORDER BY id DESC LIMIT :limit OFFSET :skip;
 
+-- name: gallery_terms
+-- The planner sees by itself whether a word is in so many pictures that reading the newest is quicker.
+SELECT :word AS term WHERE :limit < 0;
+
 -- name: gallery_totals_clear
 DELETE FROM gallery_total_parts;
 
