@@ -24,7 +24,7 @@ from limner.batches.records import (
     RowResult,
     RowState,
 )
-from limner.errors import InputInvalid, NotFound
+from limner.errors import InputInvalid, NotFound, StorageError
 from limner.storage.owners import is_alive, owner_in
 from limner.storage.store import Row, Store, Transaction
 
@@ -42,10 +42,15 @@ class CheckedRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BatchQueue(msgspec.Struct, frozen=True, kw_only=True):
-    """The batches of one home."""
+    """The batches of one home.
+
+    ``in_hand`` has the batch and the key of each row that this process has. If a claim is stored
+    and its answer is lost, the row is not among them, and is claimed again as an interrupted one.
+    """
 
     store: Store
     clock: Callable[[], datetime]
+    in_hand: set[tuple[str, str]] = msgspec.field(default_factory=set[tuple[str, str]])
 
     async def find(self, name: str) -> Batch | None:
         """The batch with this id or this name; None if there is none."""
@@ -155,7 +160,7 @@ class BatchQueue(msgspec.Struct, frozen=True, kw_only=True):
                 self.store.owner.claim(tx)
             return rows
 
-        return _claimed(await self.store.write(work, shared=True), interrupted=False)
+        return await self._take(batch, work, shared=True, interrupted=False)
 
     async def claim_interrupted(self, batch: Batch, *, uncertain: bool) -> list[ClaimedRow]:
         """The rows whose process has ended; with ``uncertain`` also failed rows that may be paid.
@@ -165,7 +170,7 @@ class BatchQueue(msgspec.Struct, frozen=True, kw_only=True):
 
         def work(tx: Transaction) -> list[Row]:
             held = tx.all("batch_rows_held", batch_id=batch.id)
-            dead = [row for row in held if not _is_held(row)]
+            dead = [row for row in held if not self._is_held(batch, row)]
             mine = self._mine()
             for row in dead:
                 place = {"batch_id": batch.id, "row_key": row["row_key"]}
@@ -176,7 +181,7 @@ class BatchQueue(msgspec.Struct, frozen=True, kw_only=True):
                 self.store.owner.claim(tx)
             return dead
 
-        return _claimed(await self.store.write(work), interrupted=True)
+        return await self._take(batch, work, shared=False, interrupted=True)
 
     def check_held(self, tx: Transaction, batch: Batch, row_key: str) -> None:
         """See in a transaction that this process still runs the row.
@@ -207,6 +212,7 @@ class BatchQueue(msgspec.Struct, frozen=True, kw_only=True):
             lambda tx: tx.run("batch_row_end", batch_id=batch.id, row_key=row_key, **facts, **now),
             shared=True,
         )
+        self.in_hand.discard((batch.id, row_key))
 
     async def let_go(self, batch: Batch, row_keys: Sequence[str]) -> None:
         """Put claimed rows back, which this process did not run."""
@@ -218,6 +224,7 @@ class BatchQueue(msgspec.Struct, frozen=True, kw_only=True):
 
         if row_keys:
             await self.store.write(work, shared=True)
+        self.in_hand.difference_update((batch.id, row_key) for row_key in row_keys)
 
     async def counts(self, batch: Batch) -> BatchCounts:
         """How many rows are in which state."""
@@ -268,6 +275,35 @@ class BatchQueue(msgspec.Struct, frozen=True, kw_only=True):
 
         await self.store.write(work, shared=True)
 
+    async def _take(
+        self,
+        batch: Batch,
+        work: Callable[[Transaction], list[Row]],
+        *,
+        shared: bool,
+        interrupted: bool,
+    ) -> list[ClaimedRow]:
+        taken: set[tuple[str, str]] = set()
+
+        def noted(tx: Transaction) -> list[Row]:
+            rows = work(tx)
+            # Before the commit, so that the row is never seen without its holder.
+            taken.update((batch.id, row["row_key"]) for row in rows)
+            self.in_hand.update(taken)
+            return rows
+
+        try:
+            return _claimed(await self.store.write(noted, shared=shared), interrupted=interrupted)
+        except StorageError:
+            self.in_hand.difference_update(taken)
+            raise
+
+    def _is_held(self, batch: Batch, row: Row) -> bool:
+        if row["owner"] == self.store.owner.id:
+            return (batch.id, row["row_key"]) in self.in_hand
+        owner = owner_in(row)
+        return owner is not None and is_alive(owner)
+
     def _mine(self) -> dict[str, Any]:
         return {"owner": self.store.owner.id, "now_ms": self._now_ms()}
 
@@ -291,11 +327,6 @@ def _put_row(tx: Transaction, batch: Batch, row: CheckedRow, *, now_ms: int) -> 
         )
     facts: dict[str, Any] = {"tool": row.tool, "arguments": row.arguments, "number": row.number}
     tx.run("batch_row_put", load=batch.load, now_ms=now_ms, **facts, **place)
-
-
-def _is_held(row: Row) -> bool:
-    owner = owner_in(row)
-    return owner is not None and is_alive(owner)
 
 
 def _claimed(rows: Iterable[Row], *, interrupted: bool) -> list[ClaimedRow]:

@@ -14,8 +14,10 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from limner import metrics
 from limner.batches import rates
@@ -27,6 +29,7 @@ from limner.errors import (
     LimnerError,
     ProviderError,
     ProviderRateLimited,
+    StorageError,
 )
 from limner.log_fields import log_fields
 from limner.money.ledger import ALREADY_PAID, Money
@@ -42,9 +45,15 @@ LOOK_EVERY_S = 1.0
 REPORT_EVERY_S = 1.0
 # Each process counts the rows of the batch. If that takes long, it does so less often.
 MAX_REPORT_SHARE = 0.01
+# How long a run waits for a database or a bucket that cannot be reached.
+UNREACHABLE_S = 600.0
+WARN_EVERY_S = 60.0
+_UNREACHABLE = (StorageError.code, "BLOBS_UNREACHABLE")
 
 # Why a batch stopped whose caller was cancelled while rows were in flight.
 WINDS_DOWN = "Interrupted: the rows in flight end first."
+
+T = TypeVar("T")
 
 logger = logging.getLogger("limner.batches")
 
@@ -122,16 +131,34 @@ class _Run:
         self._waiting_for: dict[str, int] = {}
         self._stopped: str | None = None
         self._looked_s = self._report_at_s = 0.0
+        self._warned_s = -WARN_EVERY_S
 
     async def to_end(self, *, uncertain: bool) -> BatchStatus:
         try:
             self._claimed += await self._queue.claim_interrupted(self._batch, uncertain=uncertain)
-            while await self._step():
+            while await self._when_reachable(self._step):
                 pass
         except BaseException:
             await self._wind_down()
             raise
         await self._wind_down()
+        return await self._when_reachable(self._status)
+
+    async def _when_reachable(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do something with the database, as soon as it can be reached."""
+        deadline_s = time.monotonic() + UNREACHABLE_S
+        while True:
+            try:
+                return await work()
+            except StorageError as error:
+                if not error.retryable or time.monotonic() > deadline_s:
+                    raise
+                if time.monotonic() - self._warned_s > WARN_EVERY_S:
+                    self._warned_s = time.monotonic()
+                    logger.warning("The batch waits: %s", error.message)
+                await asyncio.sleep(LOOK_EVERY_S)
+
+    async def _status(self) -> BatchStatus:
         return await self._runner.status(self._batch, stopped=self._stopped)
 
     async def _step(self) -> bool:
@@ -181,7 +208,7 @@ class _Run:
             except asyncio.CancelledError:
                 # The payment, if there was one, is in the ledger; the next claim looks there.
                 outcome = await self._after_cancellation(row)
-            await self._end(row, outcome)
+            await self._when_reachable(partial(self._end, row, outcome))
 
     async def _outcome(self, row: ClaimedRow) -> RowOutcome:
         terms, bucket = self._terms(row)
@@ -192,15 +219,26 @@ class _Run:
         while True:
             with waits_reported(partial(self._pause, bucket)):
                 outcome = await self._calls.run(self._batch, row, terms)
-            if outcome.code != rates.RATE_WAIT or outcome.error is None:
-                break
-            await self._wait_for_rate(bucket, outcome.error["wait_s"])
-        if outcome.code == ALREADY_PAID or (outcome.cost_nano and outcome.cost_source == "unknown"):
-            return await self._recovered(row, terms) or outcome
-        return outcome
+            if outcome.error is not None and outcome.code == rates.RATE_WAIT:
+                await self._wait_for_rate(bucket, outcome.error["wait_s"])
+                continue
+            if outcome.code != ALREADY_PAID and not _may_be_finished(outcome):
+                return outcome
+            found = await self._recovered(row, terms)
+            # What an interrupted try had reserved is released now: the row can run.
+            if found is not None or outcome.code != ALREADY_PAID:
+                return found or outcome
 
     async def _recovered(self, row: ClaimedRow, terms: PaymentTerms) -> RowOutcome | None:
-        """What the payment of a row came to; None if nothing was paid."""
+        """What the payment of a row came to, once that can be told; None if nothing was paid."""
+        deadline_s = time.monotonic() + UNREACHABLE_S
+        while True:
+            found = await self._when_reachable(partial(self._recover, row, terms))
+            if found is None or not _is_unreachable(found) or time.monotonic() > deadline_s:
+                return found
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    async def _recover(self, row: ClaimedRow, terms: PaymentTerms) -> RowOutcome | None:
         money = self._runner.money
         payment = await money.payment(terms.key)
         if payment is not None and payment.state in ("reserved", "sent"):
@@ -214,7 +252,7 @@ class _Run:
     async def _after_cancellation(self, row: ClaimedRow) -> RowOutcome:
         terms, _ = self._terms(row)
         cancelled = Cancelled("The row was interrupted.").as_json()
-        payment = await self._runner.money.payment(terms.key)
+        payment = await self._when_reachable(partial(self._runner.money.payment, terms.key))
         if payment is None:
             return RowOutcome(error=cancelled)
         # As if this process had ended: the next run finds out.
@@ -288,10 +326,11 @@ class _Run:
         """Put back what was not started, and wait for the rest; a cancellation stops that too."""
         self._stopped = self._stopped or ""
         try:
-            await self._queue.let_go(self._batch, [row.row_key for row in self._claimed])
+            left = [row.row_key for row in self._claimed]
+            await self._when_reachable(partial(self._queue.let_go, self._batch, left))
             if self._running:
-                status = await self._runner.status(self._batch, stopped=self._stopped or WINDS_DOWN)
-                self._on_status(status)
+                status = await self._when_reachable(self._status)
+                self._on_status(replace(status, stopped=self._stopped or WINDS_DOWN))
             while self._running:
                 await asyncio.wait(self._running)
         except asyncio.CancelledError:
@@ -311,6 +350,22 @@ class _Run:
         is_ours = isinstance(error, LimnerError)
         what = error.message if is_ours else f"Unexpected {type(error).__name__}: {error}"
         self._stopped = self._stopped or what
+
+
+def _may_be_finished(outcome: RowOutcome) -> bool:
+    """Whether a row that was sent may still get its result.
+
+    It is not known what came of it, or its bytes could not be stored or recorded.
+    """
+    if not outcome.cost_nano:
+        return False
+    return outcome.cost_source == "unknown" or _is_unreachable(outcome)
+
+
+def _is_unreachable(outcome: RowOutcome) -> bool:
+    """Whether the row failed because the database or the bucket could not be reached."""
+    error = outcome.error
+    return error is not None and error["retryable"] and error["code"] in _UNREACHABLE
 
 
 def _now_us() -> int:

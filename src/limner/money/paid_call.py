@@ -359,8 +359,10 @@ class PaidCall:
                 self.cost_nano, self.cost_source = self._reservation.quote_nano, "unknown"
                 await self._money.mark_unknown(self._reservation, error_code=code)
         except Exception as failure:
-            # The caller must get the first error. Unless another process has concluded the row,
-            # it stays counted until a later process finds that its owner has died.
+            # Unless another process has concluded the row, it stays counted until a look through
+            # the ledger finds that no call uses it.
+            self._money.give_up(self._reservation, is_sent=self._sent and not self._withdrawn)
+            # The caller must get the first error.
             if error is None:
                 raise
             if await self._state() not in ("settled", "released"):
