@@ -118,9 +118,11 @@ UPDATE batch_rows SET state = 'waiting', tries = 0, not_before_ms = 0, updated_m
 WHERE batch_id = :batch_id AND state = 'failed' AND cost_nano = 0;
 
 -- name: batch_rows_reopen
--- Failed rows whose payment is uncertain: their results may be there by now.
+-- Failed rows whose payment is uncertain: their results may be there by now. And those whose bytes
+-- were delivered and could not be stored: they are kept on the host that paid.
 UPDATE batch_rows SET state = 'running', owner = :owner, updated_ms = :now_ms
-WHERE batch_id = :batch_id AND state = 'failed' AND cost_source = 'unknown' AND cost_nano > 0
+WHERE batch_id = :batch_id AND state = 'failed' AND cost_nano > 0
+    AND (cost_source = 'unknown' OR json_extract(error, '$.kept_at') IS NOT NULL)
 RETURNING row_key, number, tool, arguments, tries;
 
 -- name: batch_counts
