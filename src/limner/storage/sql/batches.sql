@@ -122,7 +122,10 @@ WHERE batch_id = :batch_id AND state = 'failed' AND cost_nano = 0;
 -- were delivered and could not be stored: they are kept on the host that paid.
 UPDATE batch_rows SET state = 'running', owner = :owner, updated_ms = :now_ms
 WHERE batch_id = :batch_id AND state = 'failed' AND cost_nano > 0
-    AND (cost_source = 'unknown' OR json_extract(error, '$.kept_at') IS NOT NULL)
+    AND (
+        cost_source = 'unknown'
+        OR json_extract(error, '$.code') IN ('BLOBS_UNREACHABLE', 'BLOBS_DENIED', 'NO_BUCKET')
+    )
 RETURNING row_key, number, tool, arguments, tries;
 
 -- name: batch_counts
