@@ -99,9 +99,10 @@ kills: $(LOCAL) ## Kill the workers of a batch of 10,000 rows 50 times, and capt
 	$(BIN)/python -m tests.faults.lane_kills
 	$(BIN)/python -m tests.faults.captions 2000 3
 
-cluster: $(LOCAL) ## Run 10,000 rows on two hosts, one of them cut off, and the suites of PostgreSQL and S3 (needs root and iproute2)
+cluster: $(LOCAL) ## Run 10,000 rows on two hosts, one of them cut off, and on Ray, with a node killed, and the suites of PostgreSQL and S3 (needs root and iproute2)
 	REQUIRE=all $(PYTEST) -m slow --numprocesses auto --dist loadfile tests/storage tests/money tests/batches tests/acceptance/test_object_storage.py tests/acceptance/test_lost_commits.py $(ARGS)
 	$(BIN)/python -m tests.faults.cluster 10000
+	$(BIN)/python -m tests.faults.ray_cluster 10000
 
 ecosystem: $(DEV) ## Run limner in every agent and framework, with four releases of the MCP SDK and the conformance suite (ARGS="langchain crewai" runs two)
 	$(BIN)/python -m tests.ecosystem $(ARGS)

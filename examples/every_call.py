@@ -53,5 +53,9 @@ rows = [
 ]
 print(limner.batch(rows, out="results.jsonl").counts.done)
 
+# limner.run_rows
+block = [{"key": "hen", "prompt": "a hen in a garden", "size": "512x512"}]
+print(limner.run_rows(block, batch="birds", budget_usd=1)[0]["handle"])
+
 # limner.spend
 print(limner.spend().total_usd)

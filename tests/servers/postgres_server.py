@@ -33,8 +33,8 @@ local all all trust
 class PostgresServer:
     """A server on a Unix socket. It asks only the user `guarded` for a password."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, *, pid: int) -> None:
+        self.folder, self._pid = folder, pid
 
     def url(
         self,
@@ -59,6 +59,11 @@ class PostgresServer:
         self.run(f"CREATE SCHEMA {schema}")
         return schema
 
+    def cpu_s(self) -> float:
+        """The processor time of the server and of the connections that were closed."""
+        fields = Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
     def run(self, statement: str, *, url: str | None = None) -> list[tuple[object, ...]]:
         """Run a statement and return its rows."""
         import psycopg
@@ -69,7 +74,7 @@ class PostgresServer:
 
 
 @contextmanager
-def running_postgres(*, listen: Sequence[str] = ()) -> Iterator[PostgresServer]:
+def running_postgres(*, listen: Sequence[str] = (), fsync: str = "off") -> Iterator[PostgresServer]:
     """Run a server until the block ends; it listens at these addresses too."""
     assert INITDB is not None, "PostgreSQL is not installed"
     folder = Path(tempfile.mkdtemp(prefix="limner-pg-"))
@@ -85,7 +90,7 @@ def running_postgres(*, listen: Sequence[str] = ()) -> Iterator[PostgresServer]:
     remote = "".join(f"host all all {address}/24 trust\n" for address in listen)
     (data / "pg_hba.conf").write_text(ACCESS + remote)
     addresses = ",".join(listen)
-    facts = {"listen_addresses": addresses, "unix_socket_directories": folder, "fsync": "off"}
+    facts = {"listen_addresses": addresses, "unix_socket_directories": folder, "fsync": fsync}
     options = [word for key, value in facts.items() for word in ("-c", f"{key}={value}")]
     program = [*user, Path(INITDB).with_name("postgres"), "-D", data, *options]
     with subprocess.Popen(program, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
@@ -97,7 +102,7 @@ def running_postgres(*, listen: Sequence[str] = ()) -> Iterator[PostgresServer]:
                 assert said, f"PostgreSQL ended with {process.wait()}"
             # What it says from here on must not fill the pipe.
             threading.Thread(target=process.stderr.read, daemon=True).start()
-            yield PostgresServer(folder)
+            yield PostgresServer(folder, pid=process.pid)
         finally:
             # The clients that a test left behind are cut off.
             process.send_signal(signal.SIGINT)

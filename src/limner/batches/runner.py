@@ -12,12 +12,11 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
 from limner import metrics
 from limner.batches import rates
@@ -85,7 +84,8 @@ class BatchRunner(msgspec.Struct, frozen=True, kw_only=True):
         batch: Batch,
         *,
         resume: bool = False,
-        on_status: Callable[[BatchStatus], None] = lambda _: None,
+        keys: Sequence[str] | None = None,
+        on_status: Callable[[BatchStatus], None] | None = None,
     ) -> BatchStatus:
         """Run rows until none is left, the batch is cancelled, or a cap refuses a row.
 
@@ -94,12 +94,13 @@ class BatchRunner(msgspec.Struct, frozen=True, kw_only=True):
         Args:
             batch: the batch; it must be open.
             resume: try failed rows again that cost nothing, and ask about uncertain payments.
+            keys: run only the rows with these keys.
             on_status: gets the state of the batch every second.
         """
         await self.money.conclude_dead_calls()
-        run = _Run(self, batch, on_status=on_status)
+        run = _Run(self, batch, keys=keys, on_status=on_status)
         if resume:
-            await self.queue.retry(batch)
+            await self.queue.retry(batch, keys=keys)
         return await run.to_end(uncertain=resume)
 
     async def status(self, batch: Batch, *, stopped: str | None = None) -> BatchStatus:
@@ -121,9 +122,15 @@ class _Run:
     """One process at work on one batch."""
 
     def __init__(
-        self, runner: BatchRunner, batch: Batch, *, on_status: Callable[[BatchStatus], None]
+        self,
+        runner: BatchRunner,
+        batch: Batch,
+        *,
+        keys: Sequence[str] | None,
+        on_status: Callable[[BatchStatus], None] | None,
     ) -> None:
         self._runner, self._batch, self._on_status = runner, batch, on_status
+        self._keys = keys
         self._queue, self._calls = runner.queue, runner.calls
         self._rates = rates.parse_rates(msgspec.json.decode(batch.rates, type=list[str]))
         self._claimed: deque[ClaimedRow] = deque()
@@ -135,7 +142,9 @@ class _Run:
 
     async def to_end(self, *, uncertain: bool) -> BatchStatus:
         try:
-            self._claimed += await self._queue.claim_interrupted(self._batch, uncertain=uncertain)
+            self._claimed += await self._queue.claim_interrupted(
+                self._batch, uncertain=uncertain, keys=self._keys
+            )
             while await self._when_reachable(self._step):
                 pass
         except BaseException:
@@ -179,8 +188,9 @@ class _Run:
         room = self._runner.concurrency - len(self._running)
         if room > 0 and not self._claimed:
             # As many as run at once: one transaction for all of them.
-            claimed = await self._queue.claim(self._batch, count=self._runner.concurrency)
-            self._claimed += claimed
+            self._claimed += await self._queue.claim(
+                self._batch, count=self._runner.concurrency, keys=self._keys
+            )
         while self._claimed and len(self._running) < self._runner.concurrency:
             row = self._claimed.popleft()
             task = asyncio.ensure_future(self._run_row(row))
@@ -189,16 +199,18 @@ class _Run:
 
     async def _wait_for_rows(self) -> bool:
         """Wait for rows of other processes, and for rows that pause; False if there are none."""
-        counts = await self._queue.counts(self._batch)
+        counts = await self._queue.counts(self._batch, keys=self._keys)
         batch = await self._queue.get(self._batch.id)
         if batch.state != "open" or counts.waiting + counts.running == 0:
             return False
-        pause_s = await self._queue.next_in_s(self._batch)
+        pause_s = await self._queue.next_in_s(self._batch, keys=self._keys)
         await asyncio.sleep(LOOK_EVERY_S if pause_s is None else min(pause_s, LOOK_EVERY_S))
         if time.monotonic() - self._looked_s > LOOK_EVERY_S:
             self._looked_s = time.monotonic()
             await self._runner.money.conclude_dead_calls()
-            self._claimed += await self._queue.claim_interrupted(self._batch, uncertain=False)
+            self._claimed += await self._queue.claim_interrupted(
+                self._batch, uncertain=False, keys=self._keys
+            )
         return True
 
     async def _run_row(self, row: ClaimedRow) -> None:
@@ -318,9 +330,14 @@ class _Run:
     async def _report(self) -> None:
         began_s = time.monotonic()
         if began_s >= self._report_at_s:
-            self._on_status(await self._runner.status(self._batch, stopped=self._stopped))
+            await self._tell(self._stopped)
             took_s = time.monotonic() - began_s
             self._report_at_s = began_s + max(REPORT_EVERY_S, took_s / MAX_REPORT_SHARE)
+
+    async def _tell(self, stopped: str | None) -> None:
+        # To count the rows takes time if there are many, so nobody counts for nobody.
+        if self._on_status is not None:
+            self._on_status(await self._runner.status(self._batch, stopped=stopped))
 
     async def _wind_down(self) -> None:
         """Put back what was not started, and wait for the rest; a cancellation stops that too."""
@@ -329,8 +346,7 @@ class _Run:
             left = [row.row_key for row in self._claimed]
             await self._when_reachable(partial(self._queue.let_go, self._batch, left))
             if self._running:
-                status = await self._when_reachable(self._status)
-                self._on_status(replace(status, stopped=self._stopped or WINDS_DOWN))
+                await self._when_reachable(partial(self._tell, self._stopped or WINDS_DOWN))
             while self._running:
                 await asyncio.wait(self._running)
         except asyncio.CancelledError:

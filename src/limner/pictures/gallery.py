@@ -18,8 +18,8 @@ MAX_PAGE = 200
 _NEWEST = 2**63 - 1
 _WORD = re.compile(r"\w+")
 _MAX_WORDS = 20
-# SQLite has an index of the beginnings of words up to this length. Of a longer beginning, at most so
-# many words are asked for one by one.
+# SQLite has an index of the beginnings of words up to this length. Of a longer beginning, at most
+# so many words are asked for one by one.
 _INDEXED_CHARS = 4
 _MAX_TERMS = 50
 _MAX_TEXT_CHARS = 20_000

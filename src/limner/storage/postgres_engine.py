@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 from zlib import crc32
 
 import psycopg
@@ -284,6 +284,19 @@ def shown_address(url: str) -> str:
     # A password with an @ that is not escaped is partly in the name of the host.
     host = str(parts.get("host") or "").rpartition("@")[2]
     return f"postgresql://{user}{host}{port}/{parts.get('dbname') or ''}"
+
+
+def without_password(url: str) -> str:
+    """The address of a database with its options and without its password."""
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.Error:
+        return "postgresql://…"
+    kept = {name: part for name, part in parts.items() if not name.endswith("password")}
+    if "host" in kept:
+        # As in `shown_address`.
+        kept["host"] = str(kept["host"]).rpartition("@")[2]
+    return f"postgresql:///?{urlencode(kept, quote_via=quote)}"
 
 
 def _connect(url: str) -> Connection:

@@ -206,17 +206,23 @@ def _with_real_paths(places: Iterable[Path]) -> Iterator[str]:
     folders: dict[str, str] = {}  # a hundred places are in a few folders
     for path in places:
         yield (place := str(path))
-        folder, name = os.path.split(place)
+        folder, name = _split(place)
         try:
             if folder not in folders:
                 folders[folder] = os.path.realpath(folder)
-            real = os.path.join(folders[folder], name)  # noqa: PTH118
+            is_real = folders[folder] == folder
+            real = place if is_real else os.path.join(folders[folder], name)  # noqa: PTH118
             if os.path.islink(real):  # noqa: PTH114
                 real = os.path.realpath(real)
         except (OSError, RecursionError):  # it is changing right now, or leads nowhere
             continue
         if real != place:
             yield real
+
+
+@lru_cache(maxsize=2048)
+def _split(place: str) -> tuple[str, str]:
+    return os.path.split(place)
 
 
 def _user_homes() -> tuple[Path, ...]:

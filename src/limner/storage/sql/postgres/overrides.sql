@@ -7,6 +7,10 @@ WITH claimed AS MATERIALIZED (
     SELECT next.row_key FROM batch_rows AS next
     WHERE next.batch_id = :batch_id AND next.state = 'waiting' AND next.not_before_ms <= :now_ms
         AND EXISTS (SELECT 1 FROM batches WHERE batches.id = :batch_id AND batches.state = 'open')
+        AND (
+            CAST(:keys AS TEXT) IS NULL
+            OR next.row_key IN (SELECT value FROM json_each(:keys))
+        )
     ORDER BY next.number
     LIMIT :count
     FOR UPDATE SKIP LOCKED
