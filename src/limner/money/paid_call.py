@@ -145,8 +145,7 @@ async def paid_call(
         cancel_message=cancel_message,
     ) as call:
         await payer.on_reserved(reservation.ledger_id)
-        with log_fields(session=payer.session_id):
-            yield call
+        yield call
 
 
 def resumed_call(
