@@ -185,6 +185,9 @@ async def test_a_paid_call_of_one_session_completes_while_another_holds_its_tran
         holding = asyncio.create_task(slow.store.write(hold, shared=True))
         await asyncio.to_thread(inside.wait)
         try:
+            session = await other.sessions.create(cwd="/")
+            await other.sessions.rename(session.id, "Fox")
+            await session.append([{"type": "note"}])
             drawn = await other.generate("a fox", provider="openai-image")
             assert (drawn.cost_usd, holding.done()) == (PRICE_NANO / 1e9, False)
         finally:

@@ -262,7 +262,7 @@ def main() -> None:
     count, *rest = map(int, sys.argv[1:])
     with tempfile.TemporaryDirectory(prefix="limner-cluster-") as folder:
         outcome = asyncio.run(run(count, seed=rest[0] if rest else 1, folder=Path(folder)))
-    print(json.dumps(msgspec.to_builtins(outcome), indent=1))
+        print(json.dumps(msgspec.to_builtins(outcome), indent=1), flush=True)
     sys.exit(not outcome.is_right)
 
 

@@ -249,7 +249,12 @@ async def _check_sums(lim: Limner) -> None:
     if wrong:
         raise StorageError(
             f"{len(wrong)} sums differ from the rows of the ledger: {', '.join(wrong[:3])}.",
-            hint="Budgets go by these sums. `limner doctor --repair` adds them up anew.",
+            hint="Budgets go by these sums. "
+            + (
+                "Restore a copy of pg_dump."
+                if lim.store.is_shared
+                else "`limner doctor --repair` adds them up anew."
+            ),
         )
 
 

@@ -232,7 +232,8 @@ class Money:
     async def _write_reservation(
         self, work: Callable[[Transaction, set[int]], Reservation]
     ) -> Reservation:
-        writing = asyncio.ensure_future(self._write_calls(work))
+        # `mark_sent` is synced before anything leaves, and this row with it.
+        writing = asyncio.ensure_future(self._write_calls(work, synced=False))
         try:
             return await asyncio.shield(writing)
         except asyncio.CancelledError:
@@ -240,11 +241,13 @@ class Money:
             await asyncio.shield(asyncio.ensure_future(self._release_written(writing)))
             raise
 
-    async def _write_calls(self, work: Callable[[Transaction, set[int]], T]) -> T:
+    async def _write_calls(
+        self, work: Callable[[Transaction, set[int]], T], *, synced: bool = True
+    ) -> T:
         """Write reservations; ``work`` gets the set for the ids of their rows."""
         made: set[int] = set()
         try:
-            return await self._store.write(lambda tx: work(tx, made), shared=True)
+            return await self._store.write(lambda tx: work(tx, made), shared=True, synced=synced)
         except StorageError:
             # If the database has a row after all, no call will use it.
             for ledger_id in made:

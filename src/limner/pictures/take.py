@@ -78,9 +78,17 @@ class Pictures:
         await self._imaging.ready()
 
     async def take(
-        self, writer: BlobWriter, *, lineage: Mapping[str, Any], parent: Picture | None = None
+        self,
+        writer: BlobWriter,
+        *,
+        lineage: Mapping[str, Any],
+        parent: Picture | None = None,
+        synced: bool = True,
     ) -> Picture:
         """Verify the written bytes and store them as a picture.
+
+        Its bytes are always synced. Its row need not be ``synced`` if the caller writes next what
+        names the picture: see `Store.write`.
 
         Raises:
             ImageError: the bytes are not a complete picture of a known format.
@@ -93,7 +101,9 @@ class Pictures:
         picture = await self.verify(writer)
         try:
             await self._store.write(
-                lambda tx: self.record(tx, picture, lineage=lineage, parent=parent), shared=True
+                lambda tx: self.record(tx, picture, lineage=lineage, parent=parent),
+                shared=True,
+                synced=synced,
             )
         except StorageError as error:
             error.extras["kept_at"] = self.location(picture)

@@ -91,13 +91,13 @@ class SqliteEngine:
 
     def transact(self, jobs: Sequence[Job], done: list[Callable[[], None]]) -> None:
         """Run jobs in one transaction; ``done`` gets the calls that report each job's result."""
-        writing = jobs[0].writing
+        writing, is_synced = jobs[0].writing, any(job.synced for job in jobs)
         try:
             database = self._open()
             if writing and database.read_only:
                 raise read_only_home(self._path.parent)
             connection = database.connection
-            connection.execute(f"PRAGMA query_only = {not writing}")
+            database.prepare(writing=writing, synced=is_synced)
             connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
             try:
                 changes = connection.total_changes
@@ -123,7 +123,8 @@ class SqliteEngine:
         if writes is not None:
             # The jobs are committed: what fails from here on must not fail them.
             with suppress(Exception):
-                database.note_writes(writes)
+                if is_synced:
+                    database.note_writes(writes)
                 self._copier.start(is_new=database.is_new)
 
     def disconnect(self) -> None:
@@ -187,7 +188,9 @@ class Store:
         """
         return await asyncio.wrap_future(self._submit(work, writing=False))
 
-    async def write(self, work: Callable[[Transaction], T], *, shared: bool = False) -> T:
+    async def write(
+        self, work: Callable[[Transaction], T], *, shared: bool = False, synced: bool = True
+    ) -> T:
         """Run ``work`` and commit its changes; if it raises, nothing changes.
 
         ``work`` may run more than once, and all but the last run are undone. If the awaiting task
@@ -198,15 +201,21 @@ class Store:
             shared: other shared writes may run at the same time. ``work`` locks what it checks
                 (`Transaction.lock`), or each of its statements is right by itself. All other
                 writes run alone, across all processes.
+            synced: wait until the changes are on the disk. Without it they survive the end of this
+                process, and a failure of the machine only if a later write was synced. It is for
+                what can be made again, and for what a synced write must follow before anything
+                outside depends on it. PostgreSQL always syncs.
 
         Raises:
             StorageError: the database cannot be opened or written.
         """
-        return await asyncio.wrap_future(self.submit_write(work, shared=shared))
+        return await asyncio.wrap_future(self.submit_write(work, shared=shared, synced=synced))
 
-    def submit_write(self, work: Callable[[Transaction], T], *, shared: bool = False) -> Future[T]:
+    def submit_write(
+        self, work: Callable[[Transaction], T], *, shared: bool = False, synced: bool = True
+    ) -> Future[T]:
         """As `write`, for a thread without an event loop."""
-        return self._submit(work, writing=True, shared=shared)
+        return self._submit(work, writing=True, shared=shared, synced=synced)
 
     async def open(self) -> bool:
         """Open the database now if it is not open, and say whether it can be written.
@@ -241,7 +250,12 @@ class Store:
             )
 
     def _submit(
-        self, work: Callable[[Transaction], T], *, writing: bool, shared: bool = False
+        self,
+        work: Callable[[Transaction], T],
+        *,
+        writing: bool,
+        shared: bool = False,
+        synced: bool = True,
     ) -> Future[T]:
         if not self._is_used and self._pid != os.getpid():
             # Nothing was opened before the fork. Each child owns its rows under an id of its own.
@@ -254,7 +268,7 @@ class Store:
                 hint="Make a new Limner in the child process.",
             )
         future: Future[T] = Future()
-        job = Job(work, writing, shared, future)
+        job = Job(work, writing, shared, synced, future)
         self._waiting.append(job)
         try:
             self._threads.submit(self._run_next)

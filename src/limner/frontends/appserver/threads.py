@@ -44,12 +44,14 @@ CLOSE_TIMEOUT_S = 1.0
 class ThreadTable:
     """Opens threads, and closes those that had no subscriber and no turn for half an hour.
 
+    If hosts share the database, it closes them at once: their clients may come back elsewhere.
+
     Args:
         lim: stores the sessions.
         pending: the requests to clients.
         log: gets the errors that no client sees.
         clients: every client of the server.
-        idle_s: how long an unused thread stays open.
+        idle_s: how long an unused thread stays open, if that is not by this rule.
 
     Attributes:
         limner: stores the sessions.
@@ -65,9 +67,11 @@ class ThreadTable:
         pending: PendingRequests,
         log: Callable[[str], None],
         clients: Clients,
-        idle_s: float = IDLE_S,
+        idle_s: float | None = None,
     ) -> None:
-        self.limner, self._pending, self._log, self._idle_s = lim, pending, log, idle_s
+        self.limner, self._pending, self._log = lim, pending, log
+        usual_s = 0.0 if lim.store.is_shared else IDLE_S
+        self._idle_s = usual_s if idle_s is None else idle_s
         self.clients = clients
         self.live: dict[str, LiveThread] = {}
         self.defaults = SessionOptions()

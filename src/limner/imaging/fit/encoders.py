@@ -76,14 +76,29 @@ def unbounded_png(image: Image.Image) -> Candidate:
     return made
 
 
-def palette_png(image: Image.Image, colours: int) -> Candidate:
-    """Encode as PNG with at most 256 colours, which is nearly lossless for flat pictures."""
-    # The better method cannot keep transparency.
-    method = Image.Quantize.MEDIANCUT if image.mode == "RGB" else Image.Quantize.FASTOCTREE
-    reduced = image.quantize(colours, method, dither=Image.Dither.NONE)
+def palette_png(image: Image.Image, colours: int, *, quick: bool = False) -> Candidate:
+    """Encode as PNG with at most 256 colours, which is nearly lossless for flat pictures.
+
+    ``quick`` chooses the colours from one pixel in nine, in a sixth of the time.
+    """
     out = BytesIO()
+    reduced = _reduce_quickly(image, colours) if quick else _reduce(image, colours)
     reduced.save(out, "PNG", compress_level=_PNG_LEVEL_FLAT)
     return Candidate(PNG, out.getvalue(), image.size)
+
+
+def _reduce(image: Image.Image, colours: int) -> Image.Image:
+    # The better method cannot keep transparency.
+    method = Image.Quantize.MEDIANCUT if image.mode == "RGB" else Image.Quantize.FASTOCTREE
+    return image.quantize(colours, method, dither=Image.Dither.NONE)
+
+
+def _reduce_quickly(image: Image.Image, colours: int) -> Image.Image:
+    if image.mode != "RGB":
+        return _reduce(image, colours)
+    size = max(1, image.width // 3), max(1, image.height // 3)
+    palette = _reduce(image.resize(size, Image.Resampling.NEAREST), colours)
+    return image.quantize(palette=palette, dither=Image.Dither.NONE)
 
 
 def is_flat(image: Image.Image, share: float = FLAT_SHARE) -> bool:

@@ -134,14 +134,15 @@ def _encode_flat(
 ) -> Iterator[Candidate]:
     """The picture without loss, then in fewer and fewer colours, in the formats that can."""
     if WEBP in request.formats:
-        quick = encoders.lossless_webp(image)
-        yield quick
-        if len(quick.data) <= wanted_bytes * THOROUGH_GAIN:
+        first = encoders.lossless_webp(image)
+        yield first
+        if len(first.data) <= wanted_bytes * THOROUGH_GAIN:
             yield encoders.lossless_webp(image, thorough=True)
     elif PNG in request.formats:
         yield encoders.unbounded_png(image)
     if PNG in request.formats:
-        yield from (encoders.palette_png(image, count) for count in colours)
+        quick = request.mode == "fast"
+        yield from (encoders.palette_png(image, count, quick=quick) for count in colours)
 
 
 def _encode_photo(full: Image.Image, request: FitRequest, wanted_bytes: int) -> Candidate:
