@@ -91,13 +91,18 @@ faults: $(LOCAL) ## Let every system call of a paid call fail once, then try sma
 	$(BIN)/python -m tests.faults.sweep --answered $(ARGS)
 	$(BIN)/python -m tests.faults.limits
 
-browser: $(LOCAL) ## Drive the studio in Chromium, with axe and Schemathesis; screenshots are in .browser/
+browser: $(LOCAL) ## Drive the studio and the docs site in Chromium, with axe and Schemathesis; screenshots are in .browser/
 	LIMNER_SHOTS=.browser REQUIRE=all $(PYTEST) tests/browser --timeout=1800 $(ARGS)
 
 kills: $(LOCAL) ## Kill the workers of a batch of 10,000 rows 50 times, and caption 2,000 pictures with interruptions
 	$(BIN)/python -m tests.faults.batch_kills 10000 50
 	$(BIN)/python -m tests.faults.lane_kills
 	$(BIN)/python -m tests.faults.captions 2000 3
+
+cluster: $(LOCAL) ## Run 10,000 rows on two hosts, one of them cut off, and on Ray, with a node killed, and the suites of PostgreSQL and S3 (needs root and iproute2)
+	REQUIRE=all $(PYTEST) -m slow --numprocesses auto --dist loadfile tests/storage tests/money tests/batches tests/acceptance/test_object_storage.py tests/acceptance/test_lost_commits.py $(ARGS)
+	$(BIN)/python -m tests.faults.cluster 10000
+	$(BIN)/python -m tests.faults.ray_cluster 10000
 
 ecosystem: $(DEV) ## Run limner in every agent and framework, with four releases of the MCP SDK and the conformance suite (ARGS="langchain crewai" runs two)
 	$(BIN)/python -m tests.ecosystem $(ARGS)
@@ -122,4 +127,4 @@ wheel: $(RUN) ## Build the wheel, always the same bytes, and its SBOM (CycloneDX
 	$(BIN)/python -m hatchling build --target wheel --directory dist
 	$(BIN)/python scripts/sbom.py dist
 
-.PHONY: help docs coverage setup lock wheel audit demo test check format bench prices fuzz faults kills ecosystem mutants clean browser
+.PHONY: help docs coverage setup lock wheel audit demo test check format bench prices fuzz faults kills cluster ecosystem mutants clean browser

@@ -20,6 +20,7 @@ BENCHMARKS = {
     "fit": "A picture made fit for a model",
     "rendering": "Charts and diagrams",
     "batch": "A batch",
+    "batch_postgres": "A batch on PostgreSQL",
     "wires": "A request with twenty pictures",
     "sandbox": "The sandbox of a worker",
     "sessions": "A thousand turns with a screenshot each",

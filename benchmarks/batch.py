@@ -75,20 +75,20 @@ def main(rows: int = ROWS, long: tuple[int, int] = LONG) -> None:
     if sys.argv[1:2] == ["server"]:
         _serve()
         return
-    with _server() as url, tempfile.TemporaryDirectory(prefix="limner-bench-") as folder:
+    with server() as url, tempfile.TemporaryDirectory(prefix="limner-bench-") as folder:
         base = Path(folder)
-        plain = asyncio.run(_plain(url, rows))
+        plain = asyncio.run(plain_loop(url, rows))
         print(f"asyncio, no books: {plain:.0f} rows/s")
         litellm = _litellm(url, rows)
         print("litellm: not installed" if litellm is None else f"litellm: {litellm:.0f} rows/s")
         for processes in (1, 4):
-            rate, _, _ = _limner(base / f"p{processes}", url, rows, processes)
+            rate, _, _ = run_workers(base / f"p{processes}", url, rows, processes)
             beside = "" if litellm is None else f", {rate / litellm:.2f} of litellm"
             print(
                 f"limner, {processes} process{'es' if processes > 1 else ''}: {rate:.0f} rows/s "
                 f"({rate / plain:.2f} of the plain loop{beside})"
             )
-        found = [_limner(base / f"long{count}", url, count, 1) for count in long]
+        found = [run_workers(base / f"long{count}", url, count, 1) for count in long]
         wall, processor = found[0][0] / found[1][0], found[1][1] / found[0][1]
         print(
             f"time a row at {long[1]:,} over {long[0]:,}: {wall:.2f} on the clock, "
@@ -119,7 +119,7 @@ def _serve() -> None:
     server.serve_forever()
 
 
-class _server:  # noqa: N801 - used as a function
+class server:  # noqa: N801 - used as a function
     """A server in a process of its own, which answers at once."""
 
     def __enter__(self) -> str:
@@ -134,7 +134,7 @@ class _server:  # noqa: N801 - used as a function
         self._process.communicate()
 
 
-async def _plain(url: str, rows: int) -> float:
+async def plain_loop(url: str, rows: int) -> float:
     slots = asyncio.Semaphore(CONCURRENCY)
     async with httpx2.AsyncClient(trust_env=False) as client:
 
@@ -170,7 +170,7 @@ def _litellm(url: str, rows: int) -> float | None:
     return float(done.stdout.split()[-1])
 
 
-def _limner(home: Path, url: str, rows: int, processes: int) -> tuple[float, float, float]:
+def run_workers(home: Path, url: str, rows: int, processes: int) -> tuple[float, float, float]:
     """Rows a second, processor time a row, and the peak memory of a worker in MB."""
     home.mkdir()
     asyncio.run(_load(home, rows))
@@ -185,7 +185,7 @@ def _limner(home: Path, url: str, rows: int, processes: int) -> tuple[float, flo
 
 
 def _parts(home: Path) -> tuple[Store, BatchQueue, Money]:
-    store = Store(home / "limner.db")
+    store = Store(home / "limner.db", url=os.environ.get("LIMNER_STORE"))
     money = Money(store, caps=Caps(), clock=lambda: datetime.now(UTC), program="p", wait_s=60.0)
     return store, BatchQueue(store=store, clock=lambda: datetime.now(UTC)), money
 

@@ -12,7 +12,7 @@ import random
 import shutil
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from benchmarks.drawings import chart, diagram, icon_tile, line_art, logo, scan
 from benchmarks.photos import noise, photo
 from benchmarks.screens import code, desktop, full_screen, page, table
 
+PAINTERS = ("corpus.py", "drawings.py", "photos.py", "screens.py")
 EXIF_ORIENTATION = 0x0112
 # What Pillow must do to store an upright picture under each EXIF orientation.
 STORED_AS = {3: Image.Transpose.ROTATE_180, 6: Image.Transpose.ROTATE_90}
@@ -44,11 +45,15 @@ class Entry:
 
 def corpus(folder: Path, *, quick: bool = False) -> list[Path]:
     """The paths of the pictures under ``folder``, making those that are missing."""
-    home = folder / _digest()
+    return make(folder, [one for one in ENTRIES if one.quick or not quick], painters=PAINTERS)
+
+
+def make(folder: Path, wanted: Sequence[Entry], *, painters: Collection[str]) -> list[Path]:
+    """The paths of some pictures; ``painters`` are the modules that decide how they look."""
+    home = folder / _digest(painters)
     if not home.exists():
         shutil.rmtree(folder, ignore_errors=True)
         home.mkdir(parents=True)
-    wanted = [entry for entry in ENTRIES if entry.quick or not quick]
     missing = [entry for entry in wanted if not (home / entry.name).exists()]
     if missing:
         print(f"making {len(missing)} pictures, once (about a minute for all)", flush=True)
@@ -60,9 +65,8 @@ def corpus(folder: Path, *, quick: bool = False) -> list[Path]:
     return [home / entry.name for entry in wanted]
 
 
-def _digest() -> str:
+def _digest(painters: Collection[str]) -> str:
     sources = sorted(Path(__file__).parent.glob("*.py"))
-    painters = ("corpus.py", "drawings.py", "photos.py", "screens.py")
     texts = [path.read_bytes() for path in sources if path.name in painters]
     return hashlib.sha256(b"".join([PIL.__version__.encode(), *texts])).hexdigest()[:16]
 

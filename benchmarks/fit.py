@@ -4,7 +4,8 @@ Every entrant is a warm process of its own. They take turns at each picture of a
 round, so that a busy moment of the machine falls on all of them, and only ratios within a round
 are compared. The first round is not timed: it warms them up and yields the pictures to judge.
 
-    python -m benchmarks.fit [--rounds N] [--quick] [--only WORD] [--record FILE]
+    python -m benchmarks.fit [--corpus own|drawn] [--rounds N] [--quick] [--only WORD]
+        [--record FILE]
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 from PIL import Image
 
 from benchmarks.corpus import corpus
+from benchmarks.drawn_corpus import drawn_corpus
 from benchmarks.fit_report import Output, Trial, Trials, report
 from benchmarks.likeness import Reference
 from benchmarks.metered import Claim, FitError, Metered
@@ -32,6 +34,8 @@ ROOT = Path(__file__).parent.parent
 HOME = ROOT / ".bench"
 ROUNDS = 5
 QUICK_ROUNDS = 2
+# The pictures that the engine was tuned on, and those that a seed decided before.
+CORPORA = {"own": corpus, "drawn": drawn_corpus}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +66,8 @@ def main(arguments: Sequence[str] = ()) -> None:
         return
     HOME.mkdir(exist_ok=True)
     (HOME / ".gitignore").write_text("*\n")
-    pictures = [
-        path for path in corpus(HOME / "corpus", quick=options.quick) if options.only in path.name
-    ]
+    paths = CORPORA[options.corpus](HOME / options.corpus, quick=options.quick)
+    pictures = [path for path in paths if options.only in path.name]
     with contextlib.ExitStack() as stack:
         peers, absent = _start()
         for peer in peers.values():
@@ -81,6 +84,7 @@ def main(arguments: Sequence[str] = ()) -> None:
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fit")
+    parser.add_argument("--corpus", choices=tuple(CORPORA), default="own", help="which pictures")
     parser.add_argument("--rounds", type=int, help=f"timed rounds, {ROUNDS} unless told")
     parser.add_argument("--quick", action="store_true", help="few pictures, few rounds")
     parser.add_argument("--only", default="", help="only pictures whose name has this in it")

@@ -215,6 +215,7 @@ CALLS = (
     ),
 )
 OTHERS = {
+    "run_rows": "for engines that call it for each block of a table",
     "import_session": "`limner sessions import`",
     "export_session": "`limner sessions export`; `thread/read` and others of the app-server",
     "delete_session": "`limner sessions delete`",

@@ -36,6 +36,8 @@ LANGUAGES = {".py": "python", ".mjs": "js", ".toml": "toml", ".json": "json", ".
 # A link or a picture in Markdown, or the source of a picture in HTML; not in a block of code.
 _LINK = re.compile(r"(\]\(|<img src=\")(?![a-z]+:|#)([^)\"#\s]+)")
 _CODE = re.compile(r"(^```.*?^```|`[^`\n]*`)", re.DOTALL | re.MULTILINE)
+# A block of code that names its file after the language.
+_NAMED_BLOCK = re.compile(r"\A(```\w+) (\S+)$", re.MULTILINE)
 
 
 class Site:
@@ -75,6 +77,7 @@ class Site:
             return
         parts = _CODE.split(text)
         parts[::2] = [self._with_links(part, file) for part in parts[::2]]
+        parts[1::2] = [_NAMED_BLOCK.sub(r'\1 title="\2"', part) for part in parts[1::2]]
         target.write_text("".join(parts), encoding="utf-8")
 
     def _listed(self, folder: Path) -> Iterator[str]:
@@ -103,7 +106,7 @@ class Site:
         pages = {
             name
             for name in self.names.values()
-            if name.endswith(".md") and not name.startswith(("source/", "decisions/0"))
+            if name.endswith(".md") and not name.startswith("source/")
         }
         self.problems += [f"zensical.toml lists {name}" for name in in_sections - pages]
         return sorted(pages - in_sections)

@@ -31,7 +31,7 @@ def _module(module: ModuleType) -> Lines:
         thing: Any = getattr(module, name)
         yield f"\n### {name}\n\n"
         if not _is_class_of(thing, tuple | enum.Enum | msgspec.Struct):
-            yield f"```\n{python_page.signature(name, thing)}\n```\n\n"
+            yield f"{python_page.block(python_page.signature(name, thing))}\n"
         yield f"{python_page.text(thing, name)}\n"
         yield from _fields(thing)
         rules = [one for one in _methods(thing) if one.startswith("test_")]
@@ -39,8 +39,8 @@ def _module(module: ModuleType) -> Lines:
             if member in rules:
                 continue
             prefix = "await " if inspect.iscoroutinefunction(function) else ""
-            yield f"\n#### {name}.{member}\n\n```\n"
-            yield f"{prefix}{python_page.signature(member, function)}\n```\n\n"
+            shown = python_page.block(f"{prefix}{python_page.signature(member, function)}")
+            yield f"\n#### {name}.{member}\n\n{shown}\n"
             yield f"{python_page.text(function, member)}\n"
         if rules:
             yield "\n**Rules**\n\n"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator
 from functools import cached_property
 from importlib import import_module
 from itertools import pairwise
+from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_overloads, is_typeddict
 
@@ -19,6 +21,9 @@ from limner import errors
 from limner.tools import options
 
 Lines = Iterator[str]
+EXAMPLES = Path(__file__).parent.parent / "examples" / "every_call.py"
+# The longest line of a signature, in characters.
+LINE = 80
 
 INTRODUCTION = """\
 # Python
@@ -66,20 +71,32 @@ def _entry(name: str, one: Any) -> Lines:
         yield from _keywords(name, one)
         return
     if not inspect.isclass(one):
-        yield f"```\n{_overloads(name, one)}\n```\n\n{text(one, name)}\n"
+        yield f"{block(_overloads(name, one))}\n{text(one, name)}\n{_example(name)}"
         return
-    yield f"```\nclass {signature(name, one)}\n```\n\n{text(one, name)}\n"
+    yield f"{block(f'class {signature(name, one)}')}\n{text(one, name)}\n{_example(name)}"
     for member, value in _members(one):
         if isinstance(value, property | cached_property):
             getter = value.fget if isinstance(value, property) else value.func
             result = inspect.signature(getter).return_annotation if getter else ""
             yield f"\n- `{member}: {result}`: {_first_line(value, member)}\n"
+            continue
+        function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+        prefix = "await " if inspect.iscoroutinefunction(function) else ""
+        forms = [f"{prefix}{form}" for form in _overloads(member, function).splitlines()]
+        if len(forms) == 1 and len(forms[0]) <= LINE:
+            yield f"\n- `{forms[0]}`: {_first_line(function, member)}\n"
         else:
-            function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
-            prefix = "await " if inspect.iscoroutinefunction(function) else ""
-            forms = _overloads(member, function).splitlines()
-            shown = " or ".join(f"`{prefix}{form}`" for form in forms)
-            yield f"\n- {shown}: {_first_line(function, member)}\n"
+            shown = textwrap.indent(block("\n".join(forms)), "    ")
+            yield f"\n- `{member}`: {_first_line(function, member)}\n\n{shown}"
+
+
+def _example(name: str) -> str:
+    """The block of examples/every_call.py under the name, or nothing."""
+    source = EXAMPLES.read_text(encoding="utf-8")
+    found = re.search(
+        rf"^# limner\.{name}\n(.*?)(?=^# limner\.|\Z)", source, re.DOTALL | re.MULTILINE
+    )
+    return f"\n```python\n{found[1].strip()}\n```\n" if found else ""
 
 
 def _keywords(name: str, kind: Any) -> Lines:
@@ -133,6 +150,25 @@ def signature(name: str, one: Any) -> str:
     text = re.sub(r"<function (\w+) at 0x\w+>", r"\1", text)
     text = re.sub(r"<function [^>]*<lambda> at 0x\w+>", "…", text)
     return f"{name}{text.replace(chr(39), '')}"
+
+
+def block(written: str) -> str:
+    """Signatures as a block of code; a long one has a line for each parameter."""
+    shown = [line if len(line) <= LINE else _broken(line) for line in written.splitlines()]
+    return "```python\n" + "\n".join(shown) + "\n```\n"
+
+
+def _broken(line: str) -> str:
+    head, _, rest = line.partition("(")
+    inner, _, result = rest.rpartition(")")
+    depth, parts = 0, [""]
+    for sign in inner:
+        depth += (sign in "([{") - (sign in ")]}")
+        if sign == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return f"{head}(\n" + "".join(f"    {part.strip()},\n" for part in parts) + f"){result}"
 
 
 def _struct_signature(name: str, kind: type[msgspec.Struct]) -> str:

@@ -6,6 +6,7 @@ usage: python scripts/reference.py [--check]
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -31,6 +32,7 @@ from limner.dollars import format_usd
 from limner.frontends.cli.main import COMMANDS
 from limner.frontends.mcp.offers import COMPILED
 from limner.frontends.mcp.tool_list import compile_offers
+from limner.metrics import FAMILIES, MAX_SERIES, OTHER, HistogramMetric
 from limner.providers.specs import all_specs
 from limner.settings import all_settings
 from limner.settings.custom_models import CustomModel
@@ -38,6 +40,7 @@ from limner.settings.fields import Setting
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 DECISIONS = FOLDER.parent / "decisions"
+SITE = FOLDER.parent.parent / "zensical.toml"
 MADE = "<!-- Made by scripts/reference.py: run `make format` after a change. -->\n\n"
 Lines = Iterator[str]
 
@@ -96,7 +99,7 @@ def _project_rule(setting: Setting) -> str:
 
 
 def models() -> Lines:
-    yield "# Image models\n\n"
+    yield "# Models and prices\n\n## Image models\n\n"
     yield "In the order `auto` prefers their providers; those with a star only when they are "
     yield "named. Prices are for the size nearest to 1024x1024 and an empty prompt; where one is "
     yield "not exact it is the most that is set aside. `limner models --json` has every rule, size "
@@ -117,7 +120,7 @@ def models() -> Lines:
                 str(model.read),
             ]
             yield f"| {' | '.join(cells)} |\n"
-    yield "\n# Vision models\n\n"
+    yield "\n## Vision models\n\n"
     yield "Dollars for a million tokens. `limner fit PICTURE --for MODEL` counts a picture; "
     yield "`limner models --vision` says what is usable now. Ollama, llama.cpp and LM Studio run "
     yield "whatever is installed on them.\n\n"
@@ -197,14 +200,36 @@ def _error_row(code: str, kind: type[errors.LimnerError], meaning: str) -> str:
 def tools() -> Lines:
     yield "# Tools\n"
     for tool in create_image_tools(Limner(env={"HOME": "/"}, cwd=Path("/"))):
-        yield f"\n## {tool.name}\n\n{tool.description}\n\n"
+        yield f"\n## {tool.name}\n\n{_without_html(tool.description)}\n\n"
         yield f"Toolset `{tool.toolset}`; at most {tool.max_result_chars:,} characters of result.\n"
         yield "\n| parameter | type | required | default | description |\n|---|---|---|---|---|\n"
         whole: Mapping[str, Any] = tool.schema
         for name, schema in whole["properties"].items():
             required = "yes" if name in whole.get("required", ()) else "no"
             cells = [f"`{name}`", schema["type"], required, _shown(schema.get("default"))]
-            yield f"| {' | '.join(cells)} | {schema.get('description', '')} |\n"
+            description = _without_html(schema.get("description", ""))
+            yield f"| {' | '.join(cells)} | {description} |\n"
+
+
+def _without_html(text: str) -> str:
+    """A text with its tags as code: Markdown would hide them."""
+    return re.sub(r"(`[^`]*`)|(<[^<>]+>)", lambda found: found[1] or f"`{found[2]}`", text)
+
+
+def metrics() -> Lines:
+    yield "# Metrics\n\n"
+    yield "What `--metrics HOST:PORT` of `limner work`, `limner mcp`, `limner app-server` and "
+    yield "`limner studio` serves at `/metrics`, in the text format of Prometheus. "
+    yield "[Operations](../guides/operations.md) says how to read it and what to alert on. The "
+    yield f"numbers are of one process, from its start on. A metric has at most {MAX_SERIES} "
+    yield f"combinations of labels; further ones are counted as `{OTHER}`.\n\n"
+    yield "| metric | kind | labels | what it counts |\n|---|---|---|---|\n"
+    for family in sorted(FAMILIES, key=lambda family: family.name):
+        labels = ", ".join(f"`{name}`" for name in family.labels)
+        about = family.about
+        if isinstance(family, HistogramMetric):
+            about += f" Buckets: {', '.join(f'{most:g}' for most in family.buckets_s)} s."
+        yield f"| `{family.name}` | {family.kind} | {labels} | {about} |\n"
 
 
 PAGES = {
@@ -219,6 +244,7 @@ PAGES = {
     "plug-ins.md": plug_ins,
     "app-server.md": app_server,
     "studio-api.md": studio_api,
+    "metrics.md": metrics,
 }
 
 
@@ -256,11 +282,22 @@ def decisions() -> Lines:
         yield f"- [{title.removeprefix('# ')}]({page.name})\n"
 
 
+def navigation() -> str:
+    """zensical.toml with the decisions in its navigation."""
+    rows = "".join(f'      "decisions/{page.name}",\n' for page in sorted(DECISIONS.glob("0*.md")))
+    return re.sub(
+        r'(?m)(?<="decisions/index.md",\n)(^ +"decisions/.*\n)*',
+        rows,
+        SITE.read_text(encoding="utf-8"),
+    )
+
+
 def main() -> int:
     stale = []
     FOLDER.mkdir(parents=True, exist_ok=True)
     files = {FOLDER / name: MADE + "".join(page()) for name, page in PAGES.items()}
     files[DECISIONS / "index.md"] = MADE + "".join(decisions())
+    files[SITE] = navigation()
     files[python_options.FILE] = "".join(python_options.module())
     files[COMPILED] = compile_offers().decode()
     for path, text in files.items():

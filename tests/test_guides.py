@@ -63,6 +63,21 @@ def test_the_batch_of_the_guide_runs_as_it_stands(tmp_path: Path) -> None:
     assert len((tmp_path / "results.jsonl").read_text().splitlines()) == 2
 
 
+def test_the_function_for_blocks_runs_as_it_stands(tmp_path: Path) -> None:
+    code = sections_of("engines")["Any engine that calls a function for each block"]
+    env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert (done.stdout, done.stderr) == ("owl-1 done None\n", "")
+
+
 def test_every_section_imports_the_names_that_it_uses(tmp_path: Path) -> None:
     for guide in GUIDES.glob("*.md"):
         for number, code in enumerate(sections_of(guide.stem).values()):

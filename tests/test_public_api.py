@@ -138,6 +138,7 @@ PROMISED = [
     "picture",
     "quote",
     "render",
+    "run_rows",
     "sheet",
     "spend",
     "take",

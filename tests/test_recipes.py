@@ -1,6 +1,6 @@
-"""The recipes of CONTRIBUTING.md, each followed in a copy of the source: the result works.
+"""The pages of docs/extend, each followed in a copy of the source: the result works.
 
-A block of a recipe names its file after the language. A `diff` block changes a file, any other
+A block of a page names its file after the language. A `diff` block changes a file, any other
 block is a new file.
 """
 
@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,14 +25,20 @@ from tests.servers.codex_messages import LIMNER
 from tests.servers.sd_webui_server import SdWebuiServer
 
 from limner import __version__
-from limner.testing.servers.http_server import LocalServer, ReceivedRequest, Reply, json_reply
+from limner.testing.servers.http_server import (
+    LocalServer,
+    ReceivedRequest,
+    Reply,
+    bytes_reply,
+    json_reply,
+)
 from limner.testing.servers.responses_server import ResponsesServer
 
 pytestmark = pytest.mark.slow
 
 Json = Any
 ROOT = Path(__file__).parent.parent
-GUIDE = ROOT / "CONTRIBUTING.md"
+PAGES = ROOT / "docs" / "extend"
 GUARD_S = 120
 
 CLIENT = {"name": "recipes", "version": "1"}
@@ -47,10 +54,10 @@ class Block(NamedTuple):
     text: str
 
 
-def recipe(title: str) -> list[Block]:
-    """The blocks under a heading."""
-    section = GUIDE.read_text(encoding="utf-8").split(f"### {title}\n")[1].split("\n### ")[0]
-    found = re.findall(r"^```(\w+) (\S+)\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
+def recipe(page: str) -> list[Block]:
+    """The blocks of a page."""
+    text = (PAGES / f"{page}.md").read_text(encoding="utf-8")
+    found = re.findall(r"^```(\w+) (\S+)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     return [Block(*one) for one in found]
 
 
@@ -68,11 +75,11 @@ def apply_diff(text: str, diff: str) -> str:
 class Copy:
     """The source with a recipe applied, and the commands of that source."""
 
-    def __init__(self, folder: Path, title: str) -> None:
+    def __init__(self, folder: Path, page: str) -> None:
         self.folder = folder
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / "src", folder / "src", ignore=ignored)
-        self.blocks = recipe(title)
+        self.blocks = recipe(page)
         for block in self.blocks:
             path = folder / block.path
             if block.language == "diff":
@@ -165,7 +172,7 @@ class ToyServer(LocalServer):
 
 
 def test_a_provider_takes_three_files_and_draws(tmp_path: Path) -> None:
-    copy = Copy(tmp_path, "Add a provider")
+    copy = Copy(tmp_path, "provider")
     with ToyServer() as server:
         drawn = copy.run(
             *("generate", "a fox", "--provider", "toy", "--size", "512x256"),
@@ -178,14 +185,14 @@ def test_a_provider_takes_three_files_and_draws(tmp_path: Path) -> None:
 
 
 def test_an_app_server_method_takes_two_files_and_answers(tmp_path: Path) -> None:
-    copy = Copy(tmp_path, "Add an app-server method")
+    copy = Copy(tmp_path, "app-server-method")
     with copy.serving("app-server", APP_SERVER_HELLO) as server:
         assert server.ask("limner/version/read") == {"version": __version__}
     assert copy.files == 2
 
 
 def test_a_setting_takes_two_files_and_works(tmp_path: Path) -> None:
-    copy = Copy(tmp_path, "Add a setting")
+    copy = Copy(tmp_path, "setting")
     for prompt in ("a fox", "a cat", "a dog"):
         copy.run("generate", prompt, "--size", "64x64")
     assert len(copy.run("spend")["recent"]) == 3
@@ -196,7 +203,7 @@ def test_a_setting_takes_two_files_and_works(tmp_path: Path) -> None:
 
 
 def test_a_drawing_option_takes_two_files_and_reaches_the_service(tmp_path: Path) -> None:
-    copy = Copy(tmp_path, "Add a drawing option")
+    copy = Copy(tmp_path, "drawing-option")
     picture = io.BytesIO()
     Image.new("RGB", (64, 64), "teal").save(picture, "PNG")
     words = ("generate", "a fox", "--size", "64x64", "--steps")
@@ -216,7 +223,7 @@ def test_a_drawing_option_takes_two_files_and_reaches_the_service(tmp_path: Path
 
 
 def test_a_tool_takes_one_file_and_is_served_over_mcp(tmp_path: Path) -> None:
-    copy = Copy(tmp_path, "Add a tool")
+    copy = Copy(tmp_path, "tool")
     drawn = copy.run("generate", "a fox", "--size", "64x64")
     with copy.serving("mcp", MCP_HELLO) as server:
         listed = server.ask("tools/list", {})["tools"]
@@ -229,7 +236,7 @@ def test_a_tool_takes_one_file_and_is_served_over_mcp(tmp_path: Path) -> None:
 
 
 def test_a_tool_of_one_file_is_offered_to_models_in_the_app_server(tmp_path: Path) -> None:
-    copy = Copy(tmp_path, "Add a tool")
+    copy = Copy(tmp_path, "tool")
     key = {"OPENAI_API_KEY": "key-0123456789abcdef"}
     with (
         ResponsesServer() as model,
@@ -243,3 +250,70 @@ def test_a_tool_of_one_file_is_offered_to_models_in_the_app_server(tmp_path: Pat
             pass
         (sent,) = [seen.json() for seen in model.requests]
     assert "image_path" in [tool["name"] for tool in sent["tools"]]
+
+
+class TalkServer(LocalServer):
+    """The service of the page about wires: it streams two words."""
+
+    def answer(self, seen: ReceivedRequest) -> Reply:
+        events = [{"text": "A "}, {"text": "fox."}, {"tokens_in": 90, "tokens_out": 3}]
+        body = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+        return bytes_reply(body.encode(), headers={"Content-Type": "text/event-stream"})
+
+
+def test_a_wire_takes_three_files_and_shows_a_picture_to_the_model(tmp_path: Path) -> None:
+    copy = Copy(tmp_path, "wire")
+    drawn = copy.run("generate", "a fox", "--size", "64x64")
+    with TalkServer() as server:
+        seen = copy.run(
+            *("inspect", drawn["path"], "What is it?", "--model", "toy-talk/one"),
+            TOY_TALK_BASE_URL=server.origin,
+        )
+        (sent,) = [request.json() for request in server.requests]
+    assert (seen["text"], sent["model"]) == ("A fox.", "one")
+    picture, question = sent["turns"][-1]["parts"]
+    assert picture["picture"].startswith("data:image/png;base64,")
+    assert "What is it?" in question["text"]
+    assert copy.files == 3
+
+
+WORKBENCH = """
+from typing import Any, NamedTuple
+class BenchTool(NamedTuple):
+    name: str
+    description: str
+    schema: dict[str, Any]
+    run: Any
+"""
+AGENT = """
+import asyncio, json
+from limner.integrations.workbench import limner_tools
+tools = {tool.name: tool for tool in limner_tools(budget_usd=1)}
+drawn = asyncio.run(tools["image_generate"].run(prompt="a fox", size="64x64"))
+refused = asyncio.run(tools["image_generate"].run(prompt="a fox", size="no"))
+required = tools["image_generate"].schema["required"]
+print(json.dumps([required, drawn, refused]))
+"""
+
+
+def test_an_integration_takes_one_file_and_gives_pictures_as_pictures(tmp_path: Path) -> None:
+    copy = Copy(tmp_path, "integration")
+    (tmp_path / "src" / "workbench.py").write_text(WORKBENCH, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", AGENT],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=copy.env,
+        timeout=GUARD_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    required, (words, picture), (error,) = json.loads(done.stdout)
+    assert (required, words["facts"]["ok"], words["facts"]["cost_usd"]) == (["prompt"], True, 0.0)
+    assert picture["picture"].startswith("data:image/png;base64,")
+    assert (error["facts"]["ok"], json.loads(error["text"])["error"]["code"]) == (
+        False,
+        "INPUT_INVALID",
+    )
+    assert copy.files == 1

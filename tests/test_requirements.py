@@ -78,4 +78,4 @@ def test_every_locked_package_has_a_hash(name: str) -> None:
 
 def test_the_extra_all_has_every_extra_but_the_programs_of_other_makers() -> None:
     (everything,) = map(Requirement, EXTRAS["all"])
-    assert set(EXTRAS) - everything.extras == {"all", "comfyui", "diffusers"}
+    assert set(EXTRAS) - everything.extras == {"all", "comfyui", "diffusers", "ray"}

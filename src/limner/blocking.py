@@ -189,6 +189,7 @@ def edit(
 
 
 batch = _blocking(Limner.batch)
+run_rows = _blocking(Limner.run_rows)
 quote = _blocking(Limner.quote)
 inspect = _blocking(Limner.inspect)
 evidence = _blocking(Limner.evidence)

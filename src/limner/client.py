@@ -509,6 +509,43 @@ class Limner:
             await self.batches.export(batch.id, to)
         return status
 
+    async def run_rows(
+        self,
+        rows: Sequence[Mapping[str, object]],
+        *,
+        batch: str,
+        budget_usd: Decimal | float | str,
+        rate: Sequence[str] = (),
+    ) -> list[dict[str, object]]:
+        """Run some rows of a batch, for an engine that calls once for each block of a table.
+
+        The rows are added to the batch of this name, and only they run. A row that the batch has
+        already, because the engine calls again after a crash, is not paid for again. Rows fail
+        alone.
+
+        Args:
+            rows: the rows, as `batch` takes them.
+            batch: the name of the batch, the same for all blocks: letters, digits, - and _.
+            budget_usd: the most that all rows of the batch may cost together.
+            rate: requests a minute to providers, each as ``openai=50/min``.
+
+        Returns:
+            For each row ``key``, ``state``, ``handle``, ``path``, ``result`` (JSON text),
+            ``cost_usd`` and ``error``; what a row has not is None.
+
+        Raises:
+            InputInvalid: a row has no key, or the name or a rate is wrong; nothing was sent.
+            UserError: the batch was cancelled.
+        """
+        found = await self.batches.run_rows(
+            rows,
+            self.person(),
+            name=batch,
+            budget_nano=usd_to_nano(budget_usd, field="budget_usd"),
+            rates=rate,
+        )
+        return [row.as_columns() for row in found]
+
     async def evidence(self, image: ImageInput) -> Evidence:
         """Everything that limner measures and reads in a picture, without asking a model.
 
@@ -691,7 +728,7 @@ class Limner:
         return ToolContext(
             session_id=self.session_id,
             cwd=self.cwd,
-            reach=Reach.for_model(home=self.home.folder, cwd=self.cwd),
+            reach=Reach.for_model(home=self.home, cwd=self.cwd),
             progress=progress,
             ask=ask,
         )
@@ -699,7 +736,7 @@ class Limner:
     @cached_property
     def _person_reach(self) -> Reach:
         # Built once: finding the protected paths reads some two hundred folder entries.
-        return Reach.for_person(home=self.home.folder)
+        return Reach.for_person(home=self.home)
 
     @cached_property
     def _plugins(self) -> list[Tool]:

@@ -19,7 +19,6 @@ from decimal import Decimal
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
-from urllib.parse import unquote
 
 import msgspec
 from msgspec.structs import replace
@@ -32,7 +31,7 @@ from limner.net.per_loop import PerLoop
 from limner.settings import BudgetSettings, Settings, load
 from limner.settings.variables import Variables
 from limner.storage.blobs import Blobs, BlobStore
-from limner.storage.home import Home
+from limner.storage.home import Home, shared_folder
 from limner.storage.keys import Keys
 from limner.storage.store import Store
 from limner.tools.base import ApprovalPolicy
@@ -153,7 +152,7 @@ class Components:
         self.settings = settings
         self.session_id = uuid.uuid4().hex
         self.clock = clock
-        self.home = Home(self.settings.home)
+        self.home = Home(self.settings.home, shared_folder(self.settings.blobs))
         self._caps = _caps(self.settings, budget_usd)
         self._observe = observe
         concurrency = self.settings.images.concurrency
@@ -171,10 +170,15 @@ class Components:
     def blobs(self) -> BlobStore:
         """The bytes of pictures: in the home, in a shared folder or in a bucket."""
         address = self.settings.blobs
-        if address is None:
-            return Blobs(self.home.blobs)
-        if address.startswith("file:"):
-            folder = Path(unquote(address.removeprefix("file://")))
+        return Blobs(self.home.blobs) if address is None else self.blobs_at(address)
+
+    def blobs_at(self, address: str) -> BlobStore:
+        """The place of an address as in the setting ``blobs``.
+
+        Raises:
+            StorageError: the shared folder does not exist, or a variable is wrong.
+        """
+        if (folder := shared_folder(address)) is not None:
             # A folder that is not mounted must not become a folder of this machine.
             if not folder.is_dir():
                 raise StorageError(
@@ -518,7 +522,7 @@ class Components:
             registry=self._row_registry,
             generator=self.drawing,
             money=self.money,
-            reach=lambda: Reach.for_person(home=self.home.folder),
+            reach=lambda: Reach.for_person(home=self.home),
             key_of=self._provider_key,
         )
         runner = BatchRunner(
@@ -635,7 +639,7 @@ class Components:
                 registry=self.models,
                 personalities=self.personalities,
                 approval=self._approval,
-                home=self.home.folder,
+                home=self.home,
                 personality=agent.personality,
                 sandbox=agent.sandbox,
                 max_requests=agent.max_requests,
@@ -711,8 +715,14 @@ class Components:
 
     def _connect(self, choice: Choice) -> Provider:
         from limner.providers.base import Connection
+        from limner.providers.specs import ILLUSTRATOR
 
         spec = choice.spec
+        if spec is ILLUSTRATOR:
+            from limner.providers.illustrator import Illustrator
+
+            # Without a connection, which loads the HTTP library and the trusted certificates.
+            return Illustrator(self._illustrate)
         base_url = self._variables.get(spec.base_url_env) if spec.base_url_env else ""
         found = {name: self._variables.get(name) for name in spec.variables}
         return spec.build(
@@ -737,12 +747,13 @@ class Components:
         from limner.eyes.model import EyesModel
         from limner.models import offline
         from limner.models.registry import EYES, OFFLINE
-        from limner.models.remote import RemoteModel
 
         if model.name == EYES:
             return EyesModel(self.eyes)
         if model.name == OFFLINE:
             return offline.OfflineModel()
+        from limner.models.remote import RemoteModel
+
         key = self.models.key(model) or ""
         return RemoteModel(
             model,

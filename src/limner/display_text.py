@@ -15,12 +15,13 @@ _UNSAFE = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff"
 )
-_IN_TEXT = re.compile(f"[{_UNSAFE}]")
+# `re` compiles it at the first use, because that takes as long as loading a module.
+_IN_TEXT = f"[{_UNSAFE}]"
 
 
 def clean_text(text: str) -> str:
     """Text of several lines for a terminal; line ends and tabs stay."""
-    return _IN_TEXT.sub(lambda match: _escape(match[0]), text)
+    return re.sub(_IN_TEXT, lambda match: _escape(match[0]), text)
 
 
 def clean_line(text: str, *, max_chars: int | None = None) -> str:

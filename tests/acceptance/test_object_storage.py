@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import shutil
-import subprocess
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -14,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.acceptance.conftest import PRICE_NANO, Studio, picture, unlabelled
-from tests.acceptance.hardship import LIMNER, held_back, kill, limner, start
+from tests.acceptance.hardship import held_back, kill, limner, start
 from tests.servers.components import needs
 from tests.servers.s3_server import BUCKET, S3Server, needs_s3
 
@@ -220,17 +218,3 @@ async def test_a_process_that_is_killed_between_the_upload_and_the_row_has_paid_
     assert unlabelled(Path(said["jobs"][0]["path"])) == openai.picture
     assert await spend(team) == [("settled", PRICE_NANO)]
     assert (len(openai.requests), len(stored(tmp_path))) == (1, 1)
-
-
-def test_the_commands_of_the_guide_run_as_they_stand(team: Studio, tmp_path: Path) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "guides" / "team.md").read_text("utf-8")
-    blocks = re.findall(r"^```bash\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    [block] = [block for block in blocks if "LIMNER_BLOBS" in block]
-    # The reader has other keys.
-    script = "\n".join(line for line in block.splitlines() if "AWS_" not in line)
-    env = {**team.env, "PATH": f"{LIMNER.parent}:/usr/bin:/bin"}
-    done = subprocess.run(
-        ["bash", "-ec", script], env=env, cwd=team.cwd, capture_output=True, text=True, check=True
-    )
-    assert f"ok    blobs       pictures are stored in s3://{BUCKET}/team\n" in done.stdout
-    assert len(stored(tmp_path)) == 1

@@ -181,10 +181,15 @@ class Counting(Pictures):
     count = 0
 
     async def take(
-        self, poured: BlobWriter, *, lineage: Mapping[str, Any], parent: Picture | None = None
+        self,
+        poured: BlobWriter,
+        *,
+        lineage: Mapping[str, Any],
+        parent: Picture | None = None,
+        synced: bool = True,
     ) -> Picture:
         self.count += 1
-        return await super().take(poured, lineage=lineage, parent=parent)
+        return await super().take(poured, lineage=lineage, parent=parent, synced=synced)
 
 
 async def test_the_same_address_is_decoded_once_in_a_call(lim: Limner) -> None:
@@ -205,7 +210,12 @@ class Failing(Pictures):
     error: LimnerError = StorageError("the disk is full")
 
     async def take(
-        self, poured: BlobWriter, *, lineage: Mapping[str, Any], parent: Picture | None = None
+        self,
+        poured: BlobWriter,
+        *,
+        lineage: Mapping[str, Any],
+        parent: Picture | None = None,
+        synced: bool = True,
     ) -> Picture:
         raise self.error
 
@@ -249,12 +259,17 @@ class Slow(Pictures):
     now = most = 0
 
     async def take(
-        self, poured: BlobWriter, *, lineage: Mapping[str, Any], parent: Picture | None = None
+        self,
+        poured: BlobWriter,
+        *,
+        lineage: Mapping[str, Any],
+        parent: Picture | None = None,
+        synced: bool = True,
     ) -> Picture:
         self.now += 1
         self.most = max(self.most, self.now)
         try:
-            return await super().take(poured, lineage=lineage, parent=parent)
+            return await super().take(poured, lineage=lineage, parent=parent, synced=synced)
         finally:
             self.now -= 1
 

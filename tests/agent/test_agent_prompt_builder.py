@@ -36,7 +36,7 @@ from limner.agent.picture_slots import (
     TOO_MANY,
     UNFIT,
 )
-from limner.agent.prompt_builder import BuiltPrompt
+from limner.agent.prompt_builder import BuiltPrompt, KeptPictures
 from limner.catalogue.vision import Limits
 from limner.client import Limner
 from limner.content import Picture
@@ -76,6 +76,10 @@ async def screenshots(lim: Limner, count: int) -> list[Picture]:
     return [await take(lim, unique(), prompt=f"page {number}") for number in range(count)]
 
 
+def sent_as(mime: str, data: bytes) -> ModelPicture:
+    return ModelPicture(mime=mime, data=data, quoted_base64=msgspec.json.encode(data))
+
+
 def conversation(pictures: list[Picture]) -> list[Any]:
     turns = [turn(number, text("ok"), seen(one)) for number, one in enumerate(pictures)]
     return [user(text("Go.")), *(item for one in turns for item in one)]
@@ -103,7 +107,7 @@ async def test_every_picture_is_sent_fitted_and_named_by_its_handle(lim: Limner,
     made = await ready(lim, items, to=name)
     assert made.prompt.items == items
     assert made.sent == (small.handle, large.handle)
-    assert made.prompt.pictures[small.handle] == ModelPicture(mime="image/png", data=data)
+    assert made.prompt.pictures[small.handle] == sent_as("image/png", data)
     assert made.prompt.pictures[large.handle].mime in model(lim, name).facts.formats
 
 
@@ -127,9 +131,7 @@ async def test_a_picture_that_the_model_takes_is_sent_byte_for_byte(
     data = saved(soft, kind)
     screen = await take(lim, data)
     made = await ready(lim, [user(text("Look."), seen(screen))], to=name)
-    assert made.prompt.pictures == {
-        screen.handle: ModelPicture(mime=f"image/{kind.lower()}", data=data)
-    }
+    assert made.prompt.pictures == {screen.handle: sent_as(f"image/{kind.lower()}", data)}
 
 
 @pytest.mark.slow
@@ -227,6 +229,26 @@ async def test_only_what_is_sent_is_loaded(lim: Limner) -> None:
     assert outputs(made)[0] == note(pictures[0], "page 0", LEFT_OUT)
 
 
+async def test_a_picture_that_was_sent_before_is_not_loaded_again(lim: Limner) -> None:
+    (picture,) = await screenshots(lim, 1)
+    first = await ready(lim, conversation([picture]))
+    lim.pictures.local_path(picture).unlink()
+    again = await ready(lim, conversation([picture]))
+    assert again.prompt.pictures == first.prompt.pictures != {}
+
+
+def test_kept_pictures_have_a_limit_and_the_least_used_leave_first() -> None:
+    kept = KeptPictures(max_bytes=60)
+    small = {name: ModelPicture(mime="image/png", data=name.encode() * 10) for name in "abc"}
+    for name, picture in small.items():
+        assert kept.keep((name, None), picture) == sent_as("image/png", picture.data)
+        kept.find(("a", None))
+    large = sent_as("image/png", b"d" * 60)
+    assert kept.keep(("d", None), large) == large
+    here = [name for name in "abcd" if kept.find((name, None)) is not None]
+    assert here == ["a", "c"]
+
+
 def narrow(known: KnownModel, **limits: Any) -> KnownModel:
     """The model, of a service that takes less."""
     return replace(known, facts=replace(known.facts, limits=Limits(**limits)))
@@ -250,7 +272,7 @@ async def test_without_auto_resize_pictures_are_sent_unchanged_if_the_model_take
         prompt = Prompt(items=[user(seen(fox))])
         free, bound = model(lim), narrow(model(lim), max_edge=1999)
         whole = await lim.requests.build(prompt, free)
-        assert whole.prompt.pictures == {fox.handle: ModelPicture(mime="image/png", data=data)}
+        assert whole.prompt.pictures == {fox.handle: sent_as("image/png", data)}
         fitted = await lim.requests.build(prompt, bound)
         assert fitted.prompt.pictures[fox.handle].data != data
 

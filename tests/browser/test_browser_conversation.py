@@ -78,6 +78,7 @@ def test_a_no_spends_nothing_and_a_running_turn_is_steered_and_stopped(
     expect(log.get_by_text("More", exact=True)).to_be_visible()
     page.get_by_role("button", name="Stop", exact=True).click()
     expect(log.get_by_text("Stopped.")).to_be_visible()
+    expect(page.get_by_label("Ask me")).to_have_value("untrusted")
     page.get_by_label("Message").fill("Goodbye.")
     page.keyboard.press("Enter")
     expect(log.get_by_text("Bye.", exact=True)).to_be_visible()

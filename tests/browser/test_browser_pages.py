@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from PIL import Image
 from tests.acceptance.conftest import picture
 from tests.servers.npm_peers import installed_file
 
+from limner import Limner
 from limner.testing.servers.http_server import Gate
 from limner.testing.servers.openai_server import OpenAIServer, read_form
 
@@ -54,6 +57,20 @@ def drag(page: Any, target: Any, *, start: tuple[float, float], end: tuple[float
     page.mouse.down()
     page.mouse.move(*places[1], steps=8)
     page.mouse.up()
+
+
+def run_batch(studio: Any) -> None:
+    """A batch with a row that is done and one that failed."""
+
+    async def run() -> None:
+        async with Limner(env=studio.env, cwd=studio.cwd) as lim:
+            edit = {"tool": "image_edit", "prompt": "blue", "image": "missing.png"}
+            rows = [{"key": "tree", "prompt": "a tree"}, {"key": "edit", **edit}]
+            await lim.batch([{**row, "provider": "illustrator"} for row in rows], budget_usd=1)
+
+    with ThreadPoolExecutor(1) as other:
+        # Playwright has the event loop of this thread.
+        other.submit(asyncio.run, run()).result()
 
 
 @pytest.mark.slow
@@ -120,7 +137,7 @@ def test_a_painted_part_of_a_picture_is_changed_and_the_family_shows_it(
     family = page.get_by_label("Family of the picture")
     expect(family.get_by_role("link")).to_have_count(2)
     shot(page, "lineage")
-    family.get_by_role("link", name="from a file").click()
+    family.get_by_role("link", name="room.png, from a file").click()
     expect(page.locator(".picture h1")).to_have_text("room.png")
 
 
@@ -160,7 +177,7 @@ def test_a_dragged_part_of_a_picture_is_inspected(studio: Any, page: Any, shot: 
     left, width = (float(page.get_by_label(name).input_value()) for name in ("Left", "Width"))
     assert abs(left - 240) < 8
     assert abs(width - 120) < 8
-    expect(page.get_by_text("What a model gets")).to_be_visible()
+    expect(page.get_by_text("What limner/eyes gets")).to_be_visible()
     page.get_by_label("Question").fill("What colours are there?")
     page.get_by_role("button", name="Ask").click()
     answer = page.locator(".answer")
@@ -187,6 +204,9 @@ def test_two_pictures_are_compared_with_a_slider(studio: Any, page: Any, shot: S
     expect(page.locator(".edge")).to_have_attribute("style", "left: 100%;")
     page.keyboard.press("Home")
     expect(page.locator(".edge")).to_have_attribute("style", "left: 0%;")
+    edge = page.locator(".edge")
+    drag(page, edge, start=(0.5, 0.5), end=(8, 0.5))
+    assert 30 < float(slider.input_value()) < 90
     shot(page, "compare")
 
 
@@ -255,6 +275,31 @@ def test_everything_works_without_a_mouse(studio: Any, page: Any) -> None:
     expect(page.get_by_alt_text("The picture for: a red boat")).to_be_visible()
 
 
+@pytest.mark.browser
+def test_two_fingers_zoom_a_picture_on_a_phone(
+    studio: Any, chromium: Any, drawer: OpenAIServer
+) -> None:
+    from playwright.sync_api import expect
+
+    studio.start()
+    handle = studio.add("room.png", picture(900, 900))
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
+    page = context.new_page()
+    page.goto(studio.url)
+    go(studio, page, f"picture/{handle}")
+    scale = page.get_by_title("Fit to the window")
+    expect(scale).to_have_text("43 %")
+    box = page.locator(".viewer").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    touch = context.new_cdp_session(page)
+    for kind, apart in (("touchStart", 40), ("touchMove", 60), ("touchMove", 80), ("touchEnd", 0)):
+        points = [{"x": x - apart, "y": y, "id": 1}, {"x": x + apart, "y": y, "id": 2}]
+        points = points if apart else []
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    expect(scale).to_have_text("87 %")
+    context.close()
+
+
 PATHS = {
     "gallery": "",
     "picture": "picture/{handle}",
@@ -282,6 +327,7 @@ def test_axe_finds_nothing_serious_on_any_page_in_dark_and_light(
         page.set_viewport_size({"width": 390, "height": 844})
     studio.connect(drawer)
     studio.env["LIMNER_MODEL_ROLES_DEFAULT"] = "limner/offline"
+    run_batch(studio)
     studio.start()
     page.goto(studio.url)
     handles = [studio.add(f"{at}.png", picture(200 + at, 200)) for at in range(2)]

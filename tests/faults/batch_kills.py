@@ -54,7 +54,14 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 class Faults:
     """Replies of the services, some of which go wrong; counts what each prompt was billed."""
 
-    def __init__(self, services: FakeServices, rng: random.Random) -> None:
+    def __init__(
+        self,
+        services: FakeServices,
+        rng: random.Random,
+        *,
+        weights: tuple[int, ...] = (84, 5, 3, 3, 5),
+    ) -> None:
+        self._weights = weights
         self.billed: Counter[str] = Counter()
         self.seen: Counter[str] = Counter()
         self._rng, self._lock = rng, threading.Lock()
@@ -85,9 +92,8 @@ class Faults:
             if not service._is_paid(request):
                 return work(request)
             with self._lock:
-                kind = self._rng.choices(
-                    ("good", "429", "500", "cut", "slow"), weights=(84, 5, 3, 3, 5)
-                )[0]
+                kinds = ("good", "429", "500", "cut", "slow")
+                kind = self._rng.choices(kinds, weights=self._weights)[0]
                 self.seen[kind] += 1
             self._wait_for_kill()
             if kind == "429":
@@ -140,7 +146,7 @@ async def run(count: int, kills: int, *, seed: int, folder: Path) -> Outcome:
                 used = sums.settled_nano + sums.unknown_nano + sums.in_flight_nano
                 passed += [used] if used > budget_nano else []
             status = await lim.batches.run(await lim.batches.reopen(batch.id))
-            return await _compare(lim, batch, faults, status.counts, killed, passed, started_s)
+            return await compare(lim, batch, faults, status.counts, killed, passed, started_s)
 
 
 async def _work(services: FakeServices, faults: Faults, *, rng: random.Random) -> int:
@@ -173,7 +179,7 @@ async def _work(services: FakeServices, faults: Faults, *, rng: random.Random) -
     return killed
 
 
-async def _compare(
+async def compare(
     lim: Limner,
     batch: Batch,
     faults: Faults,

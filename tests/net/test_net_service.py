@@ -19,13 +19,8 @@ from limner.errors import (
 )
 from limner.net.failures import Vendor
 from limner.net.http import CHUNK_BYTES, ChunkedBody, MultipartForm, Upload
-from limner.net.service import (
-    Access,
-    Service,
-    send_with_retries,
-    wait_text,
-    waits_reported,
-)
+from limner.net.service import Access, Service, send_with_retries
+from limner.net.waits import wait_text, waits_reported
 from limner.testing import FakeClock
 from limner.testing.servers.http_server import Gate, Reply, bytes_reply, dropped, json_reply
 from limner.testing.servers.openai_server import (

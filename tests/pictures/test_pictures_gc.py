@@ -44,7 +44,9 @@ async def take(lim: Limner, data: bytes, **lineage: Any) -> Picture:
 async def age(lim: Limner, *, days: float = 2) -> None:
     """Make all that is here older: rows and files."""
     back_s = int(days * 24 * 60 * 60)
-    older = "UPDATE pictures SET created_ms = created_ms - :back_ms"
+    older = (
+        "UPDATE pictures SET created_ms = created_ms - :back_ms, stored_ms = stored_ms - :back_ms"
+    )
     await change(lim.store, older, back_ms=back_s * 1000)
     for file in lim.home.blobs.rglob("*"):
         if file.is_file():

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,19 +33,36 @@ local all all trust
 class PostgresServer:
     """A server on a Unix socket. It asks only the user `guarded` for a password."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, *, pid: int) -> None:
+        self.folder, self._pid = folder, pid
 
-    def url(self, *, user: str = "limner", database: str = "postgres", schema: str = "") -> str:
-        """The address of a database; its tables are in the schema."""
+    def url(
+        self,
+        *,
+        user: str = "limner",
+        database: str = "postgres",
+        schema: str = "",
+        host: str | None = None,
+    ) -> str:
+        """The address of a database; its tables are in the schema, and TCP leads to a ``host``."""
         options = f"&options={quote(f'-csearch_path={schema}')}" if schema else ""
-        return f"postgresql://{user}@/{database}?host={quote(str(self._folder), safe='')}{options}"
+        place = quote(host or str(self.folder), safe="")
+        return f"postgresql://{user}@/{database}?host={place}{options}"
 
     def new_url(self) -> str:
         """The address of a new schema without tables."""
+        return self.url(schema=self.new_schema())
+
+    def new_schema(self) -> str:
+        """The name of a new schema without tables."""
         schema = f"t_{secrets.token_hex(6)}"
         self.run(f"CREATE SCHEMA {schema}")
-        return self.url(schema=schema)
+        return schema
+
+    def cpu_s(self) -> float:
+        """The processor time of the server and of the connections that were closed."""
+        fields = Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
     def run(self, statement: str, *, url: str | None = None) -> list[tuple[object, ...]]:
         """Run a statement and return its rows."""
@@ -57,7 +74,8 @@ class PostgresServer:
 
 
 @contextmanager
-def running_postgres() -> Iterator[PostgresServer]:
+def running_postgres(*, listen: Sequence[str] = (), fsync: str = "off") -> Iterator[PostgresServer]:
+    """Run a server until the block ends; it listens at these addresses too."""
     assert INITDB is not None, "PostgreSQL is not installed"
     folder = Path(tempfile.mkdtemp(prefix="limner-pg-"))
     folder.chmod(0o711)  # a client in another user namespace needs its socket
@@ -69,8 +87,10 @@ def running_postgres() -> Iterator[PostgresServer]:
     data = folder / "data"
     made = ["--username=limner", "--auth=trust", "--locale=C.UTF-8", "--encoding=UTF8", "--no-sync"]
     subprocess.run([*user, INITDB, "-D", data, *made], check=True, capture_output=True, cwd=folder)
-    (data / "pg_hba.conf").write_text(ACCESS)
-    facts = {"listen_addresses": "", "unix_socket_directories": folder, "fsync": "off"}
+    remote = "".join(f"host all all {address}/24 trust\n" for address in listen)
+    (data / "pg_hba.conf").write_text(ACCESS + remote)
+    addresses = ",".join(listen)
+    facts = {"listen_addresses": addresses, "unix_socket_directories": folder, "fsync": fsync}
     options = [word for key, value in facts.items() for word in ("-c", f"{key}={value}")]
     program = [*user, Path(INITDB).with_name("postgres"), "-D", data, *options]
     with subprocess.Popen(program, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
@@ -82,7 +102,7 @@ def running_postgres() -> Iterator[PostgresServer]:
                 assert said, f"PostgreSQL ended with {process.wait()}"
             # What it says from here on must not fill the pipe.
             threading.Thread(target=process.stderr.read, daemon=True).start()
-            yield PostgresServer(folder)
+            yield PostgresServer(folder, pid=process.pid)
         finally:
             # The clients that a test left behind are cut off.
             process.send_signal(signal.SIGINT)

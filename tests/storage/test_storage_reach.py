@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from tests.fuzz import SHARED_FIXTURE, examples
 
 from limner.errors import ReachDenied, SettingsError
-from limner.storage.home import Home
+from limner.storage.home import Home, shared_folder
 from limner.storage.reach import Reach, Sandbox
 
 
@@ -316,6 +316,27 @@ def test_blobs_settings_and_trust_may_be_read_but_not_written(world: World) -> N
     for place in (own / "blobs" / "ab" / "cd", own / "config.toml", own / "trusted" / "x.json"):
         assert person.resolve_read(place, cwd=world.project) == place
         refused(person, place, cwd=world.project)
+
+
+@pytest.mark.parametrize("sandbox", ["workspace-write", "danger-full-access"])
+def test_the_shared_folder_of_pictures_may_be_read_but_not_written(
+    world: World, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = world.project / "our pictures"
+    home = Home(world.limner, shared_folder(f"file://{world.project}/our%20pictures"))
+    place = shared / "ab" / "cd.png"
+    monkeypatch.setenv("LIMNER_BLOBS", f"file://{shared}")
+    for reach in (
+        Reach.for_person(home=home),
+        Reach.for_model(home=home, cwd=world.project),
+        Reach.for_sandbox(sandbox, home=home, cwd=world.project),
+        Reach.for_sandbox(sandbox, home=home, cwd=world.project, read=["~"], write=["~"]),
+        Reach.for_model(cwd=world.project),  # by the environment of the process
+    ):
+        assert reach.resolve_read(place, cwd=world.project) == place
+        assert refused(reach, place, cwd=world.project).code == "OUTPUT_PATH_DENIED"
+        refused(reach, shared / "databases" / "x", cwd=shared)
+        assert reach.resolve_write("fox.png", cwd=world.project) == world.project / "fox.png"
 
 
 def test_the_floor_moves_with_the_limner_home(world: World) -> None:

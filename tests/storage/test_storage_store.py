@@ -19,6 +19,8 @@ import pytest
 from limner.errors import StorageError
 from limner.storage.daily_copy import DailyCopier
 from limner.storage.database import REPAIR_HINT
+from limner.storage.home import Home
+from limner.storage.home_mark import read_mark
 from limner.storage.queries import migrations
 from limner.storage.store import SqliteEngine, Store, Transaction
 
@@ -71,6 +73,33 @@ async def test_the_connection_is_as_careful_as_money_needs(store: Store, path: P
         return [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
 
     assert await store.read(pragmas) == ["wal", 2, 1, 30_000]
+
+
+async def test_a_write_that_is_not_synced_is_seen_by_all_and_marked_by_the_next_synced_one(
+    sqlite_file: Path,
+) -> None:
+    def synchronous(tx: Transaction) -> int:
+        touch(tx, "s")
+        connection: Any = tx._connection  # pyright: ignore[reportPrivateUsage]
+        return connection.execute("PRAGMA synchronous").fetchone()[0]
+
+    def marked() -> int:
+        mark = read_mark(Home(sqlite_file.parent).mark)
+        assert mark is not None
+        return mark.writes
+
+    ours, other = Store(sqlite_file), Store(sqlite_file)
+    assert await ours.write(synchronous) == 2
+    before = marked()
+    assert await ours.write(synchronous, synced=False) == 1
+    assert await other.read(sessions) == await ours.read(sessions) != []
+    assert marked() == before
+    both = (ours.write(synchronous), ours.write(synchronous, synced=False))
+    assert await asyncio.gather(*both) in ([2, 2], [2, 1])
+    await ours.write(touch)
+    assert marked() > before + 2
+    ours.close()
+    other.close()
 
 
 async def test_a_session_is_started_once_and_touched_after(store: Store) -> None:

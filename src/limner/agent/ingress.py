@@ -189,7 +189,8 @@ class Ingress(msgspec.Struct, frozen=True, kw_only=True):
             with self.pictures.sink() as sink:
                 # A thread decodes and writes tens of megabytes, so that the event loop is free.
                 await asyncio.to_thread(lambda: sink.write(data()))
-                picture = await self.pictures.take(sink, lineage={"from": source})
+                # The item that names the picture is stored next, and synced.
+                picture = await self.pictures.take(sink, lineage={"from": source}, synced=False)
         except (ImageError, MissingExtra) as error:
             return _Taken(problem=reason_of(error))
         if declared in _ANY_TYPE or _SAME_TYPE.get(declared, declared) == picture.mime:

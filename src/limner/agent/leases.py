@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from weakref import WeakValueDictionary
 
+from limner import metrics
 from limner.agent.session import no_session
 from limner.errors import StorageError, UserError
 from limner.storage.owners import is_alive, is_this_process, owner_in
@@ -51,6 +52,11 @@ class Leases:
         lease = Lease(session_id, release=self._release)
         await self._store.write(lambda tx: self._take(tx, lease))
         return lease
+
+    @property
+    def held_count(self) -> int:
+        """How many sessions the conversations of this program hold."""
+        return len(self._held)
 
     def holds(self, session_id: str) -> bool:
         """Whether a conversation of this program holds a session."""
@@ -113,6 +119,13 @@ class Leases:
 
 # All programs of this process: the process id does not say which of them holds a session.
 _IN_PROCESS: WeakValueDictionary[str, Leases] = WeakValueDictionary()
+
+
+def _count_held() -> int:
+    return sum(leases.held_count for leases in tuple(_IN_PROCESS.values()))
+
+
+metrics.SESSIONS.measure = _count_held
 
 
 def refuse_elsewhere(tx: Transaction, session_id: str) -> None:

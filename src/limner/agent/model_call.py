@@ -21,7 +21,7 @@ from limner.models.base import Model
 from limner.models.registry import FoundModel, KnownModel
 from limner.money.ledger import Money
 from limner.money.paid_call import paid_call
-from limner.net.service import waits_reported
+from limner.net.waits import waits_reported
 from limner.tools.base import ApprovalPolicy, ToolContext
 from limner.tools.consent import payer_for
 from limner.tools.in_flight import InFlight

@@ -8,6 +8,7 @@ that are sent are loaded.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -43,7 +44,7 @@ from limner.catalogue.tokens import UNKNOWN_TOKENS
 from limner.catalogue.vision import VisionModel, limits_for, tokens
 from limner.content import Picture
 from limner.errors import ImageError, StorageError
-from limner.imaging.fit.request import scale_into
+from limner.imaging.fit.request import FitRequest, scale_into
 from limner.models.registry import KnownModel
 from limner.pictures.fitting import Fitting, conversation_request
 from limner.storage.store import Store
@@ -51,6 +52,12 @@ from limner.tools.built_in.image_recall import IMAGE_RECALL
 from limner.wires.base import ModelPicture, Prompt
 from limner.wires.content_parts import AudioClip
 from limner.wires.items import Item, first_text
+
+# What the process keeps in memory for the next request, of all its conversations together.
+MAX_KEPT_BYTES = 32_000_000
+
+# The handle of a picture, and how it is fitted; None if it is sent unchanged.
+_Key = tuple[str, FitRequest | None]
 
 
 class BuiltPrompt(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +80,42 @@ class BuiltPrompt(msgspec.Struct, frozen=True, kw_only=True):
     warnings: Sequence[str] = ()
 
 
+class KeptPictures:
+    """The pictures of the last requests, ready to be sent: the next request repeats most of them.
+
+    Which pictures may be sent is decided anew for every request; only their bytes are kept. Those
+    that were used least recently leave first.
+    """
+
+    def __init__(self, max_bytes: int = MAX_KEPT_BYTES) -> None:
+        self._max_bytes, self._size_bytes = max_bytes, 0
+        self._pictures: dict[_Key, ModelPicture] = {}
+        self._lock = threading.Lock()  # one builder serves several event loops
+
+    def find(self, key: _Key) -> ModelPicture | None:
+        """The picture, if it is here."""
+        with self._lock:
+            if (found := self._pictures.pop(key, None)) is not None:
+                self._pictures[key] = found
+            return found
+
+    def keep(self, key: _Key, picture: ModelPicture) -> ModelPicture:
+        """The picture with its base64; it stays here if it is not too large."""
+        encoded = replace(picture, quoted_base64=bytes(picture.json_base64))
+        with self._lock:
+            if key not in self._pictures and _memory_bytes(encoded) <= self._max_bytes:
+                self._pictures[key] = encoded
+                self._size_bytes += _memory_bytes(encoded)
+                while self._size_bytes > self._max_bytes:
+                    oldest = next(iter(self._pictures))
+                    self._size_bytes -= _memory_bytes(self._pictures.pop(oldest))
+        return encoded
+
+
+def _memory_bytes(picture: ModelPicture) -> int:
+    return len(picture.data) + len(picture.quoted_base64)
+
+
 class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
     """Builds the prompts of conversations, as the settings `images.*` say."""
 
@@ -80,6 +123,7 @@ class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
     fitting: Fitting
     block_images: bool
     auto_resize: bool
+    kept: KeptPictures = msgspec.field(default_factory=KeptPictures)
 
     async def build(self, prompt: Prompt, model: KnownModel) -> BuiltPrompt:
         """Build the prompt for a model, with its pictures.
@@ -219,19 +263,27 @@ class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
     async def _load_image(
         self, picture: Picture, model: VisionModel, details: Sequence[str], images_in_request: int
     ) -> ModelPicture | None:
-        try:
-            if self._is_sent_unchanged(picture, model):
-                data = await self.fitting.pictures.original(picture)
-                return ModelPicture(mime=picture.mime, data=data)
-            fitted = await self.fitting.fit_for_conversation(
-                picture,
+        request = None
+        if not self._is_sent_unchanged(picture, model):
+            request = conversation_request(
+                Size(picture.width, picture.height),
                 model=model,
                 detail=_largest_detail(model, details),
                 images_in_request=images_in_request,
             )
+        key = (picture.handle, request)
+        if (kept := self.kept.find(key)) is not None:
+            return kept
+        try:
+            mime = picture.mime
+            if request is None:
+                data = await self.fitting.pictures.original(picture)
+            else:
+                fitted, data = await self.fitting.pictures.give(picture, request)
+                mime = fitted.mime
         except (ImageError, StorageError):
             return None
-        return ModelPicture(mime=fitted.mime, data=fitted.data)
+        return self.kept.keep(key, ModelPicture(mime=mime, data=data))
 
     def _is_sent_unchanged(self, picture: Picture, model: VisionModel) -> bool:
         """Whether the settings want a picture unchanged, and the model takes it like that."""

@@ -41,7 +41,8 @@ class Quarantine(msgspec.Struct, frozen=True, kw_only=True):
                 for handle in sent:
                     tx.run("verdict_accepted", handle=handle, model=model, now_ms=now_ms)
 
-            await self.store.write(note, shared=True)
+            # If it is lost, the pictures are unproven once more.
+            await self.store.write(note, shared=True, synced=False)
 
     async def refused(
         self, error: ProviderError, sent: Sequence[str], *, model: str

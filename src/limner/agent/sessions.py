@@ -69,7 +69,7 @@ class Sessions:
             "name": None if name is None else escape_surrogates(name),
             "settings": json.dumps(dict(settings or {})),
         }
-        if not await self._store.write(lambda tx: tx.run("session_create", **row)):
+        if not await self._store.write(lambda tx: tx.run("session_create", **row), shared=True):
             raise InputInvalid(
                 f"There is a session {given_id!r} already.",
                 field="session",
@@ -244,7 +244,7 @@ class Sessions:
             if not tx.run(query, id=session_id, **values):
                 raise no_session(session_id)
 
-        await self._store.write(work)
+        await self._store.write(work, shared=True)
 
     def _session(self, session_id: str) -> Session:
         return Session(

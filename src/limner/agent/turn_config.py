@@ -17,6 +17,7 @@ from limner.agent.untrusted import RULE
 from limner.dollars import usd_to_nano
 from limner.models.registry import FoundModel, Registry
 from limner.settings import Sandbox
+from limner.storage.home import Home
 from limner.storage.reach import Reach
 from limner.tools.base import ApprovalPolicy, Question, ToolContext, answer_no
 
@@ -56,7 +57,7 @@ class TurnConfigBuilder(msgspec.Struct, frozen=True, kw_only=True):
     registry: Registry
     personalities: Personalities
     approval: ApprovalPolicy
-    home: Path
+    home: Home
     personality: str
     sandbox: Sandbox
     max_requests: int

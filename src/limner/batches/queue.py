@@ -8,9 +8,10 @@ another process once that owner has ended.
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -24,12 +25,14 @@ from limner.batches.records import (
     RowResult,
     RowState,
 )
-from limner.errors import InputInvalid, NotFound
+from limner.errors import InputInvalid, NotFound, StorageError
 from limner.storage.owners import is_alive, owner_in
 from limner.storage.store import Row, Store, Transaction
 
 LOAD_ROWS = 500
 PAGE_ROWS = 500
+
+Keys: TypeAlias = Sequence[str]
 
 
 class CheckedRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,10 +45,15 @@ class CheckedRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BatchQueue(msgspec.Struct, frozen=True, kw_only=True):
-    """The batches of one home."""
+    """The batches of one home.
+
+    ``in_hand`` has the batch and the key of each row that this process has. If a claim is stored
+    and its answer is lost, the row is not among them, and is claimed again as an interrupted one.
+    """
 
     store: Store
     clock: Callable[[], datetime]
+    in_hand: set[tuple[str, str]] = msgspec.field(default_factory=set[tuple[str, str]])
 
     async def find(self, name: str) -> Batch | None:
         """The batch with this id or this name; None if there is none."""
@@ -139,44 +147,70 @@ class BatchQueue(msgspec.Struct, frozen=True, kw_only=True):
         )
         return await self.get(batch.id)
 
-    async def retry(self, batch: Batch) -> int:
-        """Let failed rows wait again if nothing was paid for them; returns how many."""
-        now_ms = self._now_ms()
-        return await self.store.write(
-            lambda tx: tx.run("batch_rows_retry", batch_id=batch.id, now_ms=now_ms)
-        )
+    async def add_rows(self, batch: Batch, rows: Sequence[CheckedRow]) -> list[str]:
+        """Put rows into a batch beside those that it has.
 
-    async def claim(self, batch: Batch, *, count: int) -> list[ClaimedRow]:
+        Rows that are in it already stay as they are; one that failed and cost nothing may change.
+        Returns the keys under which the batch has another row.
+        """
+        now_ms = self._now_ms()
+
+        def work(tx: Transaction) -> list[str]:
+            tx.lock(f"batch {batch.id}")
+            return [row.key for row in rows if not _add_row(tx, batch, row, now_ms=now_ms)]
+
+        return await self.store.write(work, shared=True)
+
+    async def named(self, batch: Batch, keys: Keys) -> dict[str, RowResult]:
+        """Rows by their keys."""
+        rows = await self.store.read(
+            lambda tx: tx.all("batch_rows_named", batch_id=batch.id, keys=_json(keys))
+        )
+        return {row["row_key"]: RowResult(**row) for row in rows}
+
+    async def retry(self, batch: Batch, *, keys: Keys | None = None) -> int:
+        """Let failed rows wait again if nothing was paid for them; returns how many."""
+        facts = {"batch_id": batch.id, "keys": _keys(keys), "now_ms": self._now_ms()}
+        return await self.store.write(lambda tx: tx.run("batch_rows_retry", **facts))
+
+    async def claim(
+        self, batch: Batch, *, count: int, keys: Keys | None = None
+    ) -> list[ClaimedRow]:
         """The next rows, which this process runs now; none if the batch is cancelled."""
+        wanted: dict[str, Any] = {"batch_id": batch.id, "count": count, "keys": _keys(keys)}
 
         def work(tx: Transaction) -> list[Row]:
-            rows = tx.all("batch_claim", batch_id=batch.id, count=count, **self._mine())
+            rows = tx.all("batch_claim", **wanted, **self._mine())
             if rows:
                 self.store.owner.claim(tx)
             return rows
 
-        return _claimed(await self.store.write(work, shared=True), interrupted=False)
+        return await self._take(batch, work, shared=True, interrupted=False)
 
-    async def claim_interrupted(self, batch: Batch, *, uncertain: bool) -> list[ClaimedRow]:
+    async def claim_interrupted(
+        self, batch: Batch, *, uncertain: bool, keys: Keys | None = None
+    ) -> list[ClaimedRow]:
         """The rows whose process has ended; with ``uncertain`` also failed rows that may be paid.
 
         What became of their payments has to be found out before they run again.
         """
+        wanted = frozenset(keys or ())
 
         def work(tx: Transaction) -> list[Row]:
             held = tx.all("batch_rows_held", batch_id=batch.id)
-            dead = [row for row in held if not _is_held(row)]
+            chosen = held if keys is None else [row for row in held if row["row_key"] in wanted]
+            dead = [row for row in chosen if not self._is_held(batch, row)]
             mine = self._mine()
             for row in dead:
                 place = {"batch_id": batch.id, "row_key": row["row_key"]}
                 tx.run("batch_row_take", ended=row["owner"], **place, **mine)
             if uncertain:
-                dead += tx.all("batch_rows_reopen", batch_id=batch.id, **mine)
+                dead += tx.all("batch_rows_reopen", batch_id=batch.id, keys=_keys(keys), **mine)
             if dead:
                 self.store.owner.claim(tx)
             return dead
 
-        return _claimed(await self.store.write(work), interrupted=True)
+        return await self._take(batch, work, shared=False, interrupted=True)
 
     def check_held(self, tx: Transaction, batch: Batch, row_key: str) -> None:
         """See in a transaction that this process still runs the row.
@@ -207,6 +241,7 @@ class BatchQueue(msgspec.Struct, frozen=True, kw_only=True):
             lambda tx: tx.run("batch_row_end", batch_id=batch.id, row_key=row_key, **facts, **now),
             shared=True,
         )
+        self.in_hand.discard((batch.id, row_key))
 
     async def let_go(self, batch: Batch, row_keys: Sequence[str]) -> None:
         """Put claimed rows back, which this process did not run."""
@@ -218,9 +253,13 @@ class BatchQueue(msgspec.Struct, frozen=True, kw_only=True):
 
         if row_keys:
             await self.store.write(work, shared=True)
+        self.in_hand.difference_update((batch.id, row_key) for row_key in row_keys)
 
-    async def counts(self, batch: Batch) -> BatchCounts:
+    async def counts(self, batch: Batch, *, keys: Keys | None = None) -> BatchCounts:
         """How many rows are in which state."""
+        if keys is not None:
+            named = await self.named(batch, keys)
+            return BatchCounts(**Counter(row.state for row in named.values()))
         rows = await self.store.read(lambda tx: tx.all("batch_counts", batch_id=batch.id))
         return BatchCounts(**{row["state"]: row["count"] for row in rows})
 
@@ -229,9 +268,10 @@ class BatchQueue(msgspec.Struct, frozen=True, kw_only=True):
         rows = await self.store.read(lambda tx: tx.all("remote_batches_of", batch_id=batch.id))
         return [remote_batch(row) for row in rows]
 
-    async def next_in_s(self, batch: Batch) -> float | None:
+    async def next_in_s(self, batch: Batch, *, keys: Keys | None = None) -> float | None:
         """How long until a waiting row may be claimed; None if none waits."""
-        row = await self.store.read(lambda tx: tx.one("batch_next_ms", batch_id=batch.id))
+        chosen = {"batch_id": batch.id, "keys": _keys(keys)}
+        row = await self.store.read(lambda tx: tx.one("batch_next_ms", **chosen))
         if row is None or row["ms"] is None:
             return None
         return max(0.0, (row["ms"] - self._now_ms()) / 1000)
@@ -268,6 +308,35 @@ class BatchQueue(msgspec.Struct, frozen=True, kw_only=True):
 
         await self.store.write(work, shared=True)
 
+    async def _take(
+        self,
+        batch: Batch,
+        work: Callable[[Transaction], list[Row]],
+        *,
+        shared: bool,
+        interrupted: bool,
+    ) -> list[ClaimedRow]:
+        taken: set[tuple[str, str]] = set()
+
+        def noted(tx: Transaction) -> list[Row]:
+            rows = work(tx)
+            # Before the commit, so that the row is never seen without its holder.
+            taken.update((batch.id, row["row_key"]) for row in rows)
+            self.in_hand.update(taken)
+            return rows
+
+        try:
+            return _claimed(await self.store.write(noted, shared=shared), interrupted=interrupted)
+        except StorageError:
+            self.in_hand.difference_update(taken)
+            raise
+
+    def _is_held(self, batch: Batch, row: Row) -> bool:
+        if row["owner"] == self.store.owner.id:
+            return (batch.id, row["row_key"]) in self.in_hand
+        owner = owner_in(row)
+        return owner is not None and is_alive(owner)
+
     def _mine(self) -> dict[str, Any]:
         return {"owner": self.store.owner.id, "now_ms": self._now_ms()}
 
@@ -293,9 +362,17 @@ def _put_row(tx: Transaction, batch: Batch, row: CheckedRow, *, now_ms: int) -> 
     tx.run("batch_row_put", load=batch.load, now_ms=now_ms, **facts, **place)
 
 
-def _is_held(row: Row) -> bool:
-    owner = owner_in(row)
-    return owner is not None and is_alive(owner)
+def _add_row(tx: Transaction, batch: Batch, row: CheckedRow, *, now_ms: int) -> bool:
+    """Put a row that is new; False if another row has its key."""
+    place = {"batch_id": batch.id, "row_key": row.key}
+    found = tx.one("batch_row_get", **place)
+    if found is not None and (found["tool"], found["arguments"]) == (row.tool, row.arguments):
+        return True
+    if found is not None and (found["state"] != "failed" or found["cost_nano"] > 0):
+        return False
+    facts: dict[str, Any] = {"tool": row.tool, "arguments": row.arguments, "number": row.number}
+    tx.run("batch_row_put", load=batch.load, now_ms=now_ms, **facts, **place)
+    return True
 
 
 def _claimed(rows: Iterable[Row], *, interrupted: bool) -> list[ClaimedRow]:
@@ -317,6 +394,10 @@ def _batch(row: Row) -> Batch:
 
 def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
+
+
+def _keys(keys: Keys | None) -> str | None:
+    return None if keys is None else _json(keys)
 
 
 def checked(row: ManifestRow, arguments: object) -> CheckedRow:

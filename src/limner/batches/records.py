@@ -81,6 +81,23 @@ class RowResult(msgspec.Struct, frozen=True, kw_only=True):
             "error": None if self.error is None else msgspec.json.decode(self.error),
         }
 
+    def as_columns(self) -> dict[str, object]:
+        """The row for a table, without its arguments; the result is JSON text.
+
+        The path is that of the host which ran the row.
+        """
+        result: Any = {} if self.result is None else msgspec.json.decode(self.result)
+        error: Any = None if self.error is None else msgspec.json.decode(self.error)
+        return {
+            "key": self.row_key,
+            "state": self.state,
+            "handle": self.picture,
+            "path": result.get("path"),
+            "result": self.result,
+            "cost_usd": self.cost_nano / NANO_PER_USD,
+            "error": None if error is None else f"{error['code']}: {error['message']}",
+        }
+
 
 class RowOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """How one try of a row ended.

@@ -12,11 +12,13 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from typing import TypeVar
 
 import msgspec
 
+from limner import metrics
 from limner.batches import rates
 from limner.batches.queue import BatchQueue
 from limner.batches.records import Batch, BatchStatus, ClaimedRow, RowOutcome
@@ -26,10 +28,11 @@ from limner.errors import (
     LimnerError,
     ProviderError,
     ProviderRateLimited,
+    StorageError,
 )
 from limner.money.ledger import ALREADY_PAID, Money
 from limner.money.records import KeyedPayment, PaymentTerms, Reservation
-from limner.net.service import waits_reported
+from limner.net.waits import waits_reported
 from limner.storage.store import Transaction
 
 # A row that fails without a cost is tried again, if another try may help.
@@ -38,9 +41,17 @@ FIRST_PAUSE_S = 1.0
 # How often an idle run looks for rows of processes that ended, and for rows that may be tried now.
 LOOK_EVERY_S = 1.0
 REPORT_EVERY_S = 1.0
+# Each process counts the rows of the batch. If that takes long, it does so less often.
+MAX_REPORT_SHARE = 0.01
+# How long a run waits for a database or a bucket that cannot be reached.
+UNREACHABLE_S = 600.0
+WARN_EVERY_S = 60.0
+_UNREACHABLE = (StorageError.code, "BLOBS_UNREACHABLE")
 
 # Why a batch stopped whose caller was cancelled while rows were in flight.
 WINDS_DOWN = "Interrupted: the rows in flight end first."
+
+T = TypeVar("T")
 
 logger = logging.getLogger("limner.batches")
 
@@ -72,7 +83,8 @@ class BatchRunner(msgspec.Struct, frozen=True, kw_only=True):
         batch: Batch,
         *,
         resume: bool = False,
-        on_status: Callable[[BatchStatus], None] = lambda _: None,
+        keys: Sequence[str] | None = None,
+        on_status: Callable[[BatchStatus], None] | None = None,
     ) -> BatchStatus:
         """Run rows until none is left, the batch is cancelled, or a cap refuses a row.
 
@@ -81,20 +93,23 @@ class BatchRunner(msgspec.Struct, frozen=True, kw_only=True):
         Args:
             batch: the batch; it must be open.
             resume: try failed rows again that cost nothing, and ask about uncertain payments.
+            keys: run only the rows with these keys.
             on_status: gets the state of the batch every second.
         """
         await self.money.conclude_dead_calls()
-        run = _Run(self, batch, on_status=on_status)
+        run = _Run(self, batch, keys=keys, on_status=on_status)
         if resume:
-            await self.queue.retry(batch)
+            await self.queue.retry(batch, keys=keys)
         return await run.to_end(uncertain=resume)
 
     async def status(self, batch: Batch, *, stopped: str | None = None) -> BatchStatus:
         """The state of a batch now."""
-        sums = await self.money.sums_of_session(batch.id)
+        sums, counts = await self.money.sums_of_session(batch.id), await self.queue.counts(batch)
+        for state, count in msgspec.structs.asdict(counts).items():
+            metrics.BATCH_ROWS.set(count, state=state)
         return BatchStatus(
             batch=await self.queue.get(batch.id),
-            counts=await self.queue.counts(batch),
+            counts=counts,
             spent_nano=sums.settled_nano + sums.unknown_nano,
             unknown_nano=sums.unknown_nano,
             stopped=stopped,
@@ -106,26 +121,52 @@ class _Run:
     """One process at work on one batch."""
 
     def __init__(
-        self, runner: BatchRunner, batch: Batch, *, on_status: Callable[[BatchStatus], None]
+        self,
+        runner: BatchRunner,
+        batch: Batch,
+        *,
+        keys: Sequence[str] | None,
+        on_status: Callable[[BatchStatus], None] | None,
     ) -> None:
         self._runner, self._batch, self._on_status = runner, batch, on_status
+        self._keys = keys
         self._queue, self._calls = runner.queue, runner.calls
         self._rates = rates.parse_rates(msgspec.json.decode(batch.rates, type=list[str]))
         self._claimed: deque[ClaimedRow] = deque()
         self._running: dict[asyncio.Task[None], str] = {}
         self._waiting_for: dict[str, int] = {}
         self._stopped: str | None = None
-        self._looked_s = self._reported_s = 0.0
+        self._looked_s = self._report_at_s = 0.0
+        self._warned_s = -WARN_EVERY_S
 
     async def to_end(self, *, uncertain: bool) -> BatchStatus:
         try:
-            self._claimed += await self._queue.claim_interrupted(self._batch, uncertain=uncertain)
-            while await self._step():
+            self._claimed += await self._queue.claim_interrupted(
+                self._batch, uncertain=uncertain, keys=self._keys
+            )
+            while await self._when_reachable(self._step):
                 pass
         except BaseException:
             await self._wind_down()
             raise
         await self._wind_down()
+        return await self._when_reachable(self._status)
+
+    async def _when_reachable(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do something with the database, as soon as it can be reached."""
+        deadline_s = time.monotonic() + UNREACHABLE_S
+        while True:
+            try:
+                return await work()
+            except StorageError as error:
+                if not error.retryable or time.monotonic() > deadline_s:
+                    raise
+                if time.monotonic() - self._warned_s > WARN_EVERY_S:
+                    self._warned_s = time.monotonic()
+                    logger.warning("The batch waits: %s", error.message)
+                await asyncio.sleep(LOOK_EVERY_S)
+
+    async def _status(self) -> BatchStatus:
         return await self._runner.status(self._batch, stopped=self._stopped)
 
     async def _step(self) -> bool:
@@ -146,8 +187,9 @@ class _Run:
         room = self._runner.concurrency - len(self._running)
         if room > 0 and not self._claimed:
             # As many as run at once: one transaction for all of them.
-            claimed = await self._queue.claim(self._batch, count=self._runner.concurrency)
-            self._claimed += claimed
+            self._claimed += await self._queue.claim(
+                self._batch, count=self._runner.concurrency, keys=self._keys
+            )
         while self._claimed and len(self._running) < self._runner.concurrency:
             row = self._claimed.popleft()
             task = asyncio.ensure_future(self._run_row(row))
@@ -156,16 +198,18 @@ class _Run:
 
     async def _wait_for_rows(self) -> bool:
         """Wait for rows of other processes, and for rows that pause; False if there are none."""
-        counts = await self._queue.counts(self._batch)
+        counts = await self._queue.counts(self._batch, keys=self._keys)
         batch = await self._queue.get(self._batch.id)
         if batch.state != "open" or counts.waiting + counts.running == 0:
             return False
-        pause_s = await self._queue.next_in_s(self._batch)
+        pause_s = await self._queue.next_in_s(self._batch, keys=self._keys)
         await asyncio.sleep(LOOK_EVERY_S if pause_s is None else min(pause_s, LOOK_EVERY_S))
         if time.monotonic() - self._looked_s > LOOK_EVERY_S:
             self._looked_s = time.monotonic()
             await self._runner.money.conclude_dead_calls()
-            self._claimed += await self._queue.claim_interrupted(self._batch, uncertain=False)
+            self._claimed += await self._queue.claim_interrupted(
+                self._batch, uncertain=False, keys=self._keys
+            )
         return True
 
     async def _run_row(self, row: ClaimedRow) -> None:
@@ -174,7 +218,7 @@ class _Run:
         except asyncio.CancelledError:
             # The payment, if there was one, is in the ledger; the next claim looks there.
             outcome = await self._after_cancellation(row)
-        await self._end(row, outcome)
+        await self._when_reachable(partial(self._end, row, outcome))
 
     async def _outcome(self, row: ClaimedRow) -> RowOutcome:
         terms, bucket = self._terms(row)
@@ -185,15 +229,26 @@ class _Run:
         while True:
             with waits_reported(partial(self._pause, bucket)):
                 outcome = await self._calls.run(self._batch, row, terms)
-            if outcome.code != rates.RATE_WAIT or outcome.error is None:
-                break
-            await self._wait_for_rate(bucket, outcome.error["wait_s"])
-        if outcome.code == ALREADY_PAID or (outcome.cost_nano and outcome.cost_source == "unknown"):
-            return await self._recovered(row, terms) or outcome
-        return outcome
+            if outcome.error is not None and outcome.code == rates.RATE_WAIT:
+                await self._wait_for_rate(bucket, outcome.error["wait_s"])
+                continue
+            if outcome.code != ALREADY_PAID and not _may_be_finished(outcome):
+                return outcome
+            found = await self._recovered(row, terms)
+            # What an interrupted try had reserved is released now: the row can run.
+            if found is not None or outcome.code != ALREADY_PAID:
+                return found or outcome
 
     async def _recovered(self, row: ClaimedRow, terms: PaymentTerms) -> RowOutcome | None:
-        """What the payment of a row came to; None if nothing was paid."""
+        """What the payment of a row came to, once that can be told; None if nothing was paid."""
+        deadline_s = time.monotonic() + UNREACHABLE_S
+        while True:
+            found = await self._when_reachable(partial(self._recover, row, terms))
+            if found is None or not _is_unreachable(found) or time.monotonic() > deadline_s:
+                return found
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    async def _recover(self, row: ClaimedRow, terms: PaymentTerms) -> RowOutcome | None:
         money = self._runner.money
         payment = await money.payment(terms.key)
         if payment is not None and payment.state in ("reserved", "sent"):
@@ -207,7 +262,7 @@ class _Run:
     async def _after_cancellation(self, row: ClaimedRow) -> RowOutcome:
         terms, _ = self._terms(row)
         cancelled = Cancelled("The row was interrupted.").as_json()
-        payment = await self._runner.money.payment(terms.key)
+        payment = await self._when_reachable(partial(self._runner.money.payment, terms.key))
         if payment is None:
             return RowOutcome(error=cancelled)
         # As if this process had ended: the next run finds out.
@@ -217,6 +272,7 @@ class _Run:
         error = outcome.error
         if error is None:
             await self._queue.end(self._batch, row.row_key, outcome)
+            metrics.BATCH_ROWS_ENDED.add(outcome="done")
         elif outcome.cost_nano == 0 and error["code"] in (BudgetExceeded.code, Cancelled.code):
             self._stop(error)
             await self._queue.let_go(self._batch, [row.row_key])
@@ -224,8 +280,10 @@ class _Run:
             pause_s = FIRST_PAUSE_S * 2 ** (row.tries - 1)
             again_in_s = max(pause_s, error.get("retry_after_s") or 0.0)
             await self._queue.end(self._batch, row.row_key, outcome, again_in_s=again_in_s)
+            metrics.BATCH_ROWS_ENDED.add(outcome="again")
         else:
             await self._queue.end(self._batch, row.row_key, outcome)
+            metrics.BATCH_ROWS_ENDED.add(outcome="failed")
 
     def _stop(self, error: object) -> None:
         assert isinstance(error, dict)
@@ -268,19 +326,25 @@ class _Run:
             )
 
     async def _report(self) -> None:
-        now_s = time.monotonic()
-        if now_s - self._reported_s >= REPORT_EVERY_S:
-            self._reported_s = now_s
-            self._on_status(await self._runner.status(self._batch, stopped=self._stopped))
+        began_s = time.monotonic()
+        if began_s >= self._report_at_s:
+            await self._tell(self._stopped)
+            took_s = time.monotonic() - began_s
+            self._report_at_s = began_s + max(REPORT_EVERY_S, took_s / MAX_REPORT_SHARE)
+
+    async def _tell(self, stopped: str | None) -> None:
+        # To count the rows takes time if there are many, so nobody counts for nobody.
+        if self._on_status is not None:
+            self._on_status(await self._runner.status(self._batch, stopped=stopped))
 
     async def _wind_down(self) -> None:
         """Put back what was not started, and wait for the rest; a cancellation stops that too."""
         self._stopped = self._stopped or ""
         try:
-            await self._queue.let_go(self._batch, [row.row_key for row in self._claimed])
+            left = [row.row_key for row in self._claimed]
+            await self._when_reachable(partial(self._queue.let_go, self._batch, left))
             if self._running:
-                status = await self._runner.status(self._batch, stopped=self._stopped or WINDS_DOWN)
-                self._on_status(status)
+                await self._when_reachable(partial(self._tell, self._stopped or WINDS_DOWN))
             while self._running:
                 await asyncio.wait(self._running)
         except asyncio.CancelledError:
@@ -300,6 +364,22 @@ class _Run:
         is_ours = isinstance(error, LimnerError)
         what = error.message if is_ours else f"Unexpected {type(error).__name__}: {error}"
         self._stopped = self._stopped or what
+
+
+def _may_be_finished(outcome: RowOutcome) -> bool:
+    """Whether a row that was sent may still get its result.
+
+    It is not known what came of it, or its bytes could not be stored or recorded.
+    """
+    if not outcome.cost_nano:
+        return False
+    return outcome.cost_source == "unknown" or _is_unreachable(outcome)
+
+
+def _is_unreachable(outcome: RowOutcome) -> bool:
+    """Whether the row failed because the database or the bucket could not be reached."""
+    error = outcome.error
+    return error is not None and error["retryable"] and error["code"] in _UNREACHABLE
 
 
 def _now_us() -> int:

@@ -14,6 +14,8 @@ from collections.abc import Callable
 
 import msgspec
 
+from limner import metrics
+
 
 class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What a server allows its clients.
@@ -107,6 +109,7 @@ class ConnectionGuard:
             oldest.drop()
         connection = GuardedConnection(self, drop)
         self._newcomers[connection] = None
+        metrics.CONNECTIONS.add()
         connection.expect(self.limits.head_s)
         return connection
 
@@ -129,6 +132,8 @@ class ConnectionGuard:
 
     def remove(self, connection: GuardedConnection) -> None:
         """Forget a connection and its bytes."""
+        if connection in self._newcomers or connection in self._accepted:
+            metrics.CONNECTIONS.add(-1)
         self._newcomers.pop(connection, None)
         self._accepted.discard(connection)
         self.held_bytes -= connection.held_bytes

@@ -47,6 +47,7 @@ EXTRAS = {
 READ_TEXT = "pip install 'limner[eyes]'"
 LISTED = 20
 PR_GET_DUMPABLE = 3
+MAX_CLOCK_DIFFERENCE_S = 60
 LITTLE_DISK_BYTES = 200 * 1024 * 1024
 TEST_CARD = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><rect width="8" height="8"/></svg>'
@@ -97,11 +98,14 @@ async def examine(
     found = {check.name: check.ok for check in checks}
     sandbox = _sandbox(await lim.imaging.protections()) if found["imaging"] else None
     scrubbed: Scrub | None = None
+    is_team = lim.store.is_shared
     # Without the database the pictures are not known, and its own check says why.
     if found["database"]:
         try:
             scrubbed = await lim.repairer.scrub(sample=None if scrub else SAMPLE, tell=tell)
-            checks.append(await _checked("pictures", _pictures(scrubbed, is_all=scrub)))
+            checks.append(
+                await _checked("pictures", _pictures(scrubbed, is_all=scrub, is_team=is_team))
+            )
         except LimnerError as error:
             checks.append(failed_check("pictures", error))
     return HealthReport(
@@ -191,7 +195,29 @@ async def _database(lim: Limner) -> str:
     if found:
         raise damaged(lim.home.database, f"is damaged: {found[0].splitlines()[-1]}")
     await _check_sums(lim)
-    return f"{lim.store.place}, open jobs: {len(jobs)}" + (" (limner jobs list)" if jobs else "")
+    said = f"{lim.store.place}, open jobs: {len(jobs)}" + (" (limner jobs list)" if jobs else "")
+    return f"{said}, {await _server(lim)}" if lim.store.is_shared else said
+
+
+async def _server(lim: Limner) -> str:
+    """What to know about a PostgreSQL server, in one line."""
+    from limner.storage.postgres_engine import read_server_facts  # noqa: PLC0415 - only then
+
+    facts = await lim.store.read(read_server_facts)
+    newer = " by a newer limner" if facts.tables > facts.newest else ""
+    way = "ahead of" if facts.ahead_s > 0 else "behind"
+    clock = f"the clock of this host is {abs(facts.ahead_s):.1f} s {way} the server's"
+    said = (
+        f"PostgreSQL {facts.version}, tables {facts.tables}{newer}, "
+        f"answers in {facts.answer_ms:.1f} ms, {clock}"
+    )
+    if abs(facts.ahead_s) > MAX_CLOCK_DIFFERENCE_S:
+        raise StorageError(
+            f"{lim.store.place}: {said}.",
+            hint="Set the clocks of both by NTP: dates of pictures, days of caps and the garbage "
+            "collector go by them.",
+        )
+    return said
 
 
 async def _backups(lim: Limner) -> str:
@@ -203,14 +229,16 @@ async def _backups(lim: Limner) -> str:
     return f"{len(copies)} daily copies of the database, the newest is {copies[0].name}"
 
 
-async def _pictures(found: Scrub, *, is_all: bool) -> str:
+async def _pictures(found: Scrub, *, is_all: bool, is_team: bool) -> str:
     bad = [*found.damaged, *found.missing]
     if bad:
         listed = ", ".join(bad[:LISTED]) + (" …" if len(bad) > LISTED else "")
         raise StorageError(
             f"{len(found.damaged)} damaged and {len(found.missing)} missing of "
             f"{found.pictures:,} pictures: {listed}.",
-            hint="`limner doctor --repair` restores those that the generated folder still has.",
+            hint="Giving or drawing the same picture again stores it again."
+            if is_team
+            else "`limner doctor --repair` restores those that the generated folder still has.",
         )
     way = "all" if is_all else "a sample"
     return f"{found.pictures:,} stored; {way} checked, {found.checked:,} files are as they came"
@@ -221,7 +249,12 @@ async def _check_sums(lim: Limner) -> None:
     if wrong:
         raise StorageError(
             f"{len(wrong)} sums differ from the rows of the ledger: {', '.join(wrong[:3])}.",
-            hint="Budgets go by these sums. `limner doctor --repair` adds them up anew.",
+            hint="Budgets go by these sums. "
+            + (
+                "Restore a copy of pg_dump."
+                if lim.store.is_shared
+                else "`limner doctor --repair` adds them up anew."
+            ),
         )
 
 

@@ -86,6 +86,9 @@ def convert_to_srgb(image: Image.Image) -> Image.Image:
         except (ImageCms.PyCMSError, OSError):
             # A damaged profile, or one for other channels: convert without it.
             pass
+    if image.mode == mode:
+        image.load()
+        return image  # Pillow would copy it
     return image.convert(mode)
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from limner import metrics
 from limner.errors import CorruptImage, ImageError, LimnerError, MissingExtra
 from limner.imaging import pipe
 from limner.imaging.evidence import Measurements, PageReading
@@ -418,6 +419,7 @@ class _Workers:
         except LimnerError:
             # It was killed at its start, or the system had no process left for a moment.
             worker = WorkerProcess(self._limits, self._module)
+        metrics.WORKERS_STARTED.add()
         with self._lock:
             self._all.add(worker)
             closed = self._closed
@@ -476,6 +478,9 @@ class _RunningJob:
                 worker.kill()
         try:
             return worker.do(job)
+        except WorkerDied:
+            metrics.WORKERS_DIED.add()
+            raise
         except ImageError:
             self._workers.check_open()
             raise

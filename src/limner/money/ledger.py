@@ -13,10 +13,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.structs import asdict, replace
 
+from limner import metrics
 from limner.errors import BudgetExceeded, CostSource, JobTaken, StorageError, UserError
 from limner.money.caps import Caps, CapTotals, Used, amount_under, check_caps
 from limner.money.records import (
@@ -38,6 +39,7 @@ from limner.storage.store import Row, Store, Transaction
 __all__ = ["Caps", "JobRow", "Money", "Reservation", "Spend"]
 
 OWNER_DIED = "OWNER_DIED"
+NOT_RECORDED = "NOT_RECORDED"
 ALREADY_PAID = "ALREADY_PAID"
 CLOSED_BY_USER = "CLOSED_BY_USER"
 
@@ -45,6 +47,8 @@ CLOSED_BY_USER = "CLOSED_BY_USER"
 CONCLUDE_EVERY_S = 60.0
 # How often a waiting call looks at what other processes have freed.
 POLL_S = 0.5
+
+T = TypeVar("T")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -68,6 +72,8 @@ class Money:
         scope: the name of the part of the program that spends.
         wait_s: how long a paid call waits for calls in flight, if it fits after them.
         freed: the calls that wait for others; shared by all ledgers of one program.
+        in_flight: the rows of the calls that this program runs, shared in the same way; False for
+            a call that has ended and was not sent, which could not be recorded.
     """
 
     def __init__(
@@ -80,10 +86,12 @@ class Money:
         scope: str | None = None,
         wait_s: float = 0.0,
         freed: set[Future[None]] | None = None,
+        in_flight: dict[int, bool] | None = None,
     ) -> None:
         self._store, self._caps, self._clock = store, caps, clock
         self._program, self._scope, self.wait_s = program, scope, wait_s
         self._freed: set[Future[None]] = set() if freed is None else freed
+        self._in_flight: dict[int, bool] = {} if in_flight is None else in_flight
         self._concluded_at_s: float | None = None
 
     def scoped(self, scope: str, *, cap_nano: int | None) -> Money:
@@ -96,6 +104,7 @@ class Money:
             scope=scope,
             wait_s=self.wait_s,
             freed=self._freed,
+            in_flight=self._in_flight,
         )
 
     def change_caps(self, caps: Caps) -> None:
@@ -144,10 +153,11 @@ class Money:
             UserError: it is paid for already (ALREADY_PAID).
         """
 
-        def work(tx: Transaction) -> Reservation:
+        def work(tx: Transaction, made: set[int]) -> Reservation:
             return self._reserve(
                 tx,
                 quote_nano,
+                made=made,
                 call=call,
                 caps=caps,
                 enough_nano=enough_nano,
@@ -171,27 +181,31 @@ class Money:
         """
         caps = self._caps.with_session(session_cap_nano)
 
-        def work(tx: Transaction) -> tuple[list[Reservation], BudgetExceeded | None]:
+        def work(
+            tx: Transaction, made: set[int]
+        ) -> tuple[list[Reservation], BudgetExceeded | None]:
             reserved: list[Reservation] = []
             for one in purchases:
                 call = {"tool": one.tool, "provider": one.provider, "model": one.model}
                 call["session_id"] = session_id
                 try:
-                    done = self._reserve(tx, one.quote_nano, call=call, caps=caps, terms=one.terms)
+                    done = self._reserve(
+                        tx, one.quote_nano, made=made, call=call, caps=caps, terms=one.terms
+                    )
                 except BudgetExceeded as refusal:
                     return reserved, refusal
                 reserved.append(done)
             return reserved, None
 
         await self._conclude_dead_if_due()
-        return await self._store.write(work, shared=True)
+        return await self._write_calls(work)
 
     def write_sent(self, tx: Transaction, reservation: Reservation) -> None:
         """Count a request as sent, in a transaction of the caller, who journals it there."""
         _move(tx, reservation.ledger_id, to="sent", now_ms=self._now_ms())
 
     async def _reserve_when_free(
-        self, work: Callable[[Transaction], Reservation], *, wait_s: float
+        self, work: Callable[[Transaction, set[int]], Reservation], *, wait_s: float
     ) -> Reservation:
         """Reserve, and wait for calls in flight if only they are in the way."""
         deadline_s = time.monotonic() + wait_s
@@ -215,13 +229,29 @@ class Money:
             finally:
                 self._freed.discard(freed)
 
-    async def _write_reservation(self, work: Callable[[Transaction], Reservation]) -> Reservation:
-        writing = asyncio.ensure_future(self._store.write(work, shared=True))
+    async def _write_reservation(
+        self, work: Callable[[Transaction, set[int]], Reservation]
+    ) -> Reservation:
+        # `mark_sent` is synced before anything leaves, and this row with it.
+        writing = asyncio.ensure_future(self._write_calls(work, synced=False))
         try:
             return await asyncio.shield(writing)
         except asyncio.CancelledError:
             # The row may be written already, and the caller would never get the reservation.
             await asyncio.shield(asyncio.ensure_future(self._release_written(writing)))
+            raise
+
+    async def _write_calls(
+        self, work: Callable[[Transaction, set[int]], T], *, synced: bool = True
+    ) -> T:
+        """Write reservations; ``work`` gets the set for the ids of their rows."""
+        made: set[int] = set()
+        try:
+            return await self._store.write(lambda tx: work(tx, made), shared=True, synced=synced)
+        except StorageError:
+            # If the database has a row after all, no call will use it.
+            for ledger_id in made:
+                self._in_flight.pop(ledger_id, None)
             raise
 
     async def record_cost(
@@ -230,8 +260,8 @@ class Money:
         """Record what a tool of another package has spent; no cap is checked, since it is paid."""
         call = {"session_id": session_id, "tool": tool, "provider": tool, "model": tool}
 
-        def work(tx: Transaction) -> None:
-            ledger_id = self._reserve(tx, cost_nano, call=call, caps=Caps()).ledger_id
+        def work(tx: Transaction, made: set[int]) -> None:
+            ledger_id = self._reserve(tx, cost_nano, made=made, call=call, caps=Caps()).ledger_id
             now_ms = self._now_ms()
             _move(tx, ledger_id, to="sent", now_ms=now_ms)
             _move(
@@ -246,7 +276,7 @@ class Money:
             )
 
         await self._conclude_dead_if_due()
-        await self._store.write(work, shared=True)
+        await self._write_calls(work)
 
     async def mark_sent(
         self, reservation: Reservation, *, request_json: str | None, job_id: str | None = None
@@ -344,19 +374,28 @@ class Money:
         """Record where the picture was written."""
         await self._advance(reservation, to="placed", path=path)
 
+    def give_up(self, reservation: Reservation, *, is_sent: bool) -> None:
+        """The call has ended, and its end could not be recorded: see `conclude_dead_calls`."""
+        self._in_flight.pop(reservation.ledger_id, None)
+        if not is_sent:
+            self._in_flight[reservation.ledger_id] = False
+
     async def conclude_dead_calls(self) -> int:
         """Conclude the calls of processes that died, and return how many there were.
 
-        A call that was not sent, or was free, is released. A call that was sent may have been
+        So are calls of this process that have ended, if the database was not there to record it. A
+        call that was not sent, or was free, is released. A call that was sent may have been
         charged: it stays counted.
         """
 
         def work(tx: Transaction) -> int:
-            dead = [row for row in tx.all("ledger_unfinished") if not _is_owned(row)]
+            dead = [row for row in tx.all("ledger_unfinished") if not self._is_running(row)]
             for row in dead:
-                lost = row["state"] == "sent" and row["quoted_nano"] > 0
+                is_unsent = self._in_flight.get(row["id"]) is False
+                lost = row["state"] == "sent" and row["quoted_nano"] > 0 and not is_unsent
                 to = "unknown" if lost else "released"
-                _move(tx, row["id"], to=to, now_ms=self._now_ms(), error_code=OWNER_DIED)
+                code = NOT_RECORDED if _is_owned(row) else OWNER_DIED
+                _move(tx, row["id"], to=to, now_ms=self._now_ms(), error_code=code)
             delete_ended(tx)
             return len(dead)
 
@@ -496,6 +535,7 @@ class Money:
         tx: Transaction,
         quote_nano: int,
         *,
+        made: set[int],
         call: dict[str, str],
         caps: Caps,
         enough_nano: int | None = None,
@@ -537,6 +577,9 @@ class Money:
             idempotency_key=None if terms is None else terms.key,
         )
         assert added is not None
+        # Before the commit, so that the row is never seen without its call.
+        made.add(added["id"])
+        self._in_flight[added["id"]] = True
         reservation = Reservation(ledger_id=added["id"], quote_nano=quote_nano, **call)
         if terms is not None:
             terms.admit(tx, reservation)
@@ -575,7 +618,16 @@ class Money:
             _move(tx, reservation.ledger_id, to=to, now_ms=self._now_ms(), **facts)
 
         await self._store.write(work, shared=True)
+        self._in_flight.pop(reservation.ledger_id, None)
+        if to in ("settled", "released", "unknown"):
+            amount_nano = facts.get("cost_nano", reservation.quote_nano)
+            paid = {"provider": reservation.provider, "model": reservation.model}
+            metrics.LEDGER_USD.add(amount_nano, **paid, state=to)
         self._wake_waiting()
+
+    def _is_running(self, row: Row) -> bool:
+        is_mine = row["owner"] == self._store.owner.id
+        return _is_owned(row) and (not is_mine or self._in_flight.get(row["id"], False))
 
     def _wake_waiting(self) -> None:
         for waiting in tuple(self._freed):
@@ -588,7 +640,10 @@ class Money:
             reservation = await writing
         except (BudgetExceeded, StorageError):
             return
-        await self.release(reservation)
+        try:
+            await self.release(reservation)
+        except StorageError:
+            self.give_up(reservation, is_sent=False)
 
     async def _conclude_dead_if_due(self) -> None:
         at_s = self._concluded_at_s

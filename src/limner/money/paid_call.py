@@ -21,6 +21,7 @@ from typing import Any, Self, TypeVar
 
 import msgspec
 
+from limner import metrics
 from limner.catalogue.prices import Quote
 from limner.dollars import format_usd
 from limner.errors import (
@@ -290,6 +291,7 @@ class PaidCall:
             await self._money.record_path(self._reservation, str(path))
 
     async def __aenter__(self) -> Self:
+        self._count_in_flight(+1)
         return self
 
     async def __aexit__(
@@ -308,6 +310,7 @@ class PaidCall:
             may_be_whole = self._received or self.cost_source == "unknown"
             has_bytes = self._delivery.size_bytes > 0
             self._delivery.keep = self._is_owed and has_bytes and may_be_whole
+        self._count_in_flight(-1)
         self._log(_code_of(leaving))
         if leaving is None:
             return
@@ -354,8 +357,10 @@ class PaidCall:
                 self.cost_nano, self.cost_source = self._reservation.quote_nano, "unknown"
                 await self._money.mark_unknown(self._reservation, error_code=code)
         except Exception as failure:
-            # The caller must get the first error. Unless another process has concluded the row,
-            # it stays counted until a later process finds that its owner has died.
+            # Unless another process has concluded the row, it stays counted until a look through
+            # the ledger finds that no call uses it.
+            self._money.give_up(self._reservation, is_sent=self._sent and not self._withdrawn)
+            # The caller must get the first error.
             if error is None:
                 raise
             if await self._state() not in ("settled", "released"):
@@ -418,9 +423,19 @@ class PaidCall:
         except StorageError:
             return None
 
+    def _count_in_flight(self, change: int) -> None:
+        metrics.CALLS_IN_FLIGHT.add(change)
+        if not self._recovering:  # an earlier process reserved the price of a recovered job
+            metrics.RESERVED_USD.add(change * self._reservation.quote_nano)
+
     def _log(self, error_code: str | None) -> None:
-        """Log how the call ended: one record for each picture, answer and recovered job."""
+        """Log and count how the call ended, once for each picture, answer and recovered job."""
         paid, verb = self._reservation, "recovered" if self._recovering else "made"
+        took_s = time.monotonic() - self._started_s
+        metrics.CALLS.add(provider=paid.provider, model=paid.model, outcome=error_code or "ok")
+        metrics.CALL_SECONDS.observe(took_s, provider=paid.provider)
+        if self._picture is not None and self._concluded:
+            metrics.PICTURES.add(made="drawn")
         outcome = "answered" if self._picture is None else f"{verb} {self._picture}"
         logger.info(
             "%s: %s/%s %s in %.2f s for %s (%s)",
@@ -428,7 +443,7 @@ class PaidCall:
             paid.provider,
             paid.model,
             outcome if error_code is None else f"failed with {error_code}",
-            time.monotonic() - self._started_s,
+            took_s,
             format_usd(self.cost_nano),
             self.cost_source,
         )

@@ -10,7 +10,6 @@ define: a client waits for a server to start.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any, TypeAlias
 
@@ -171,10 +170,11 @@ def _is_null(raw: Raw) -> bool:
     return size == 0 or (size == 4 and bytes(raw) == b"null")
 
 
-_LEADING = re.compile(
+# Compiled at the first use, because that takes as long as loading a module.
+_LEADING = (
     rb"""\s*[{,]\s*"(id|method|jsonrpc)"\s*:\s*("[^"\\\x00-\x1f]{0,256}"|-?\d{1,19})(?=\s*[,}])"""
 )
-_RESULT_OR_ERROR = re.compile(rb'\s*[{,]\s*"(?:result|error)"\s*:')
+_RESULT_OR_ERROR = rb'\s*[{,]\s*"(?:result|error)"\s*:'
 
 
 def glance(head: bytes) -> RpcRequest | Response | None:
@@ -184,8 +184,8 @@ def glance(head: bytes) -> RpcRequest | Response | None:
     returned carries no params and no result.
     """
     found: dict[bytes, bytes] = {}
-    at = 0
-    while member := _LEADING.match(head, at):
+    leading, at = re.compile(_LEADING), 0
+    while member := leading.match(head, at):
         found[member[1]] = member[2]
         at = member.end()
     request_id = _parse_id(Raw(found.get(b"id", b"")))
@@ -194,7 +194,7 @@ def glance(head: bytes) -> RpcRequest | Response | None:
         return None
     if method is not None:
         return RpcRequest(request_id, method)
-    return Response(request_id, _ABSENT) if _RESULT_OR_ERROR.match(head, at) else None
+    return Response(request_id, _ABSENT) if re.match(_RESULT_OR_ERROR, head[at:]) else None
 
 
 def encode_request(request_id: RequestId, method: str, params: object) -> bytes:
@@ -228,5 +228,7 @@ def _encode(message: dict[str, object]) -> bytes:
         return _encoder.encode(message)
     except UnicodeEncodeError:
         # A file name that is not UTF-8 contains lone surrogates, which many peers cannot decode.
+        import json  # noqa: PLC0415 - msgspec writes all other messages
+
         plain = json.dumps(msgspec.to_builtins(message), ensure_ascii=False, separators=(",", ":"))
         return plain.encode("utf-8", "replace")

@@ -13,7 +13,7 @@ MARK = "•••"
 MIN_SECRET_CHARS = 6
 
 # In a result, a dummy key such as "ollama" or "lm-studio" is more likely a word than the key.
-_DUMMY_KEY = re.compile(r"[a-z-]{0,15}|.{0,7}")
+_DUMMY_KEY = r"[a-z-]{0,15}|.{0,7}"
 
 # Request and response headers that contain no secret. Every other header counts as one.
 HARMLESS_HEADERS = frozenset(
@@ -62,7 +62,7 @@ def mask_secrets(text: str, secrets: Iterable[str]) -> str:
     A result is text that the user wants as it is, such as a revised prompt.
     """
     # The whole search is slow, and results may be megabytes. No encoder escapes letters and digits.
-    found = [one for one in secrets if _core(one) in text and _DUMMY_KEY.fullmatch(one) is None]
+    found = [one for one in secrets if _core(one) in text and re.fullmatch(_DUMMY_KEY, one) is None]
     return _hide(text, found) if found else text
 
 

@@ -16,13 +16,12 @@ from collections.abc import (
     Mapping,
 )
 from contextlib import aclosing, asynccontextmanager
-from contextvars import ContextVar
 from datetime import UTC, datetime
-from math import ceil
 from typing import Any, Protocol, TypeVar, cast
 
 import httpx2
 
+from limner import metrics
 from limner.errors import (
     LimnerError,
     ProviderAuth,
@@ -59,6 +58,7 @@ from limner.net.redaction import (
     redact,
 )
 from limner.net.sink import Sink
+from limner.net.waits import report_wait
 from limner.settings import ServiceSettings
 
 DEFAULT_TIMEOUT_S = ServiceSettings().timeout_s
@@ -303,6 +303,9 @@ class Service:
             async with deadline:
                 response = await self._http.send(request, stream=True)
                 self._note_date(response)
+                metrics.RESPONSES.add(
+                    provider=self.vendor.provider, status=str(response.status_code)
+                )
                 try:
                     if not response.is_success:
                         raise await self._failure(response, paid=paid)
@@ -357,38 +360,6 @@ class Service:
             raise
 
 
-OnWait = Callable[[ProviderError, float], None]
-_on_wait: ContextVar[OnWait | None] = ContextVar("on_wait", default=None)
-
-
-@contextlib.contextmanager
-def waits_reported(on_wait: OnWait) -> Generator[None]:
-    """Call ``on_wait`` with the error and the seconds before each pause of the block.
-
-    If the block is inside of another one, both learn of the pause.
-    """
-    outer = _on_wait.get()
-
-    def report(error: ProviderError, wait_s: float) -> None:
-        on_wait(error, wait_s)
-        if outer is not None:
-            outer(error, wait_s)
-
-    token = _on_wait.set(report)
-    try:
-        yield
-    finally:
-        _on_wait.reset(token)
-
-
-def wait_text(error: ProviderError, wait_s: float) -> str:
-    """A pause before another attempt, in words for the user."""
-    service = error.extras.get("provider", "The service")
-    limited = isinstance(error, ProviderRateLimited)
-    problem = "limits the rate of requests" if limited else "cannot be reached"
-    return f"{service} {problem}; limner asks again in {ceil(wait_s)} s"
-
-
 async def send_with_retries(attempt: Callable[[], Awaitable[T]], clock: Clock) -> T:
     """Make an attempt, and retry it if the service cannot have started anything.
 
@@ -414,8 +385,9 @@ async def send_with_retries(attempt: Callable[[], Awaitable[T]], clock: Clock) -
                 error.code,
                 wait_s,
             )
-            if (on_wait := _on_wait.get()) is not None:
-                on_wait(error, wait_s)
+            provider = str(error.extras.get("provider", metrics.OTHER))
+            metrics.RETRIES.add(provider=provider, code=error.code)
+            report_wait(error, wait_s)
         await clock.sleep(wait_s)
         pause_s *= 2
 

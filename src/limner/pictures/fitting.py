@@ -130,23 +130,6 @@ class Fitting(msgspec.Struct, frozen=True, kw_only=True):
         ]
         return replace(whole, tiles=tuple(parts))
 
-    async def fit_for_conversation(
-        self, picture: Picture, *, model: VisionModel, detail: str, images_in_request: int
-    ) -> FittedImage:
-        """Prepare a picture of a conversation: unchanged if the model takes it, else sharp.
-
-        Raises:
-            ImageError: the picture cannot be fitted.
-            StorageError: its bytes are missing.
-        """
-        request = conversation_request(
-            Size(picture.width, picture.height),
-            model=model,
-            detail=detail,
-            images_in_request=images_in_request,
-        )
-        return await self._fit_one(picture, request, model)
-
     async def _fit_one(
         self, picture: Picture, request: FitRequest, model: VisionModel | None
     ) -> FittedImage:

@@ -18,6 +18,10 @@ MAX_PAGE = 200
 _NEWEST = 2**63 - 1
 _WORD = re.compile(r"\w+")
 _MAX_WORDS = 20
+# SQLite has an index of the beginnings of words up to this length. Of a longer beginning, at most
+# so many words are asked for one by one.
+_INDEXED_CHARS = 4
+_MAX_TERMS = 50
 _MAX_TEXT_CHARS = 20_000
 
 
@@ -76,12 +80,14 @@ class Gallery(msgspec.Struct, frozen=True, kw_only=True):
         self, wanted: GalleryFilter, *, limit: int, before: int | None = None, skip: int = 0
     ) -> GalleryPage:
         """The pictures before a place in the list, after leaving out the first ``skip``."""
-        query, words = _query(wanted)
+        words = _WORD.findall(wanted.words)[:_MAX_WORDS]
+        query = "gallery_by_words" if words else _query(wanted)
         limit = min(limit, MAX_PAGE)
 
         def read(tx: Transaction) -> GalleryPage:
             total, place = _place(tx, query, before=before or _NEWEST, skip=skip)
-            filters = {**msgspec.structs.asdict(wanted), "words": words, "limit": limit + 1}
+            match = json.dumps([_match(tx, word) for word in words], ensure_ascii=False)
+            filters = {**msgspec.structs.asdict(wanted), "words": match, "limit": limit + 1}
             ids = [row["id"] for row in tx.all(query, **filters, **place)]
             shown = ids[:limit]
             return GalleryPage(
@@ -119,18 +125,25 @@ class Gallery(msgspec.Struct, frozen=True, kw_only=True):
         return tuple((row["name"], row["pictures"]) for row in rows)
 
 
-def _query(wanted: GalleryFilter) -> tuple[str, str]:
-    """The query that starts with the narrowest filter, and what the search looks for."""
-    # A word in quotes has no meaning for SQLite; a star after it finds words that begin so.
-    words = " ".join(f'"{word}"*' for word in _WORD.findall(wanted.words)[:_MAX_WORDS])
-    if words:
-        return "gallery_by_words", words
+def _query(wanted: GalleryFilter) -> str:
+    """The query that starts with the narrowest filter, if no words are searched."""
     for name, field in (("session", "session_id"), ("day", "day"), ("model", "model")):
         if getattr(wanted, field):
-            return f"gallery_by_{name}", ""
+            return f"gallery_by_{name}"
     if wanted.provider:
-        return "gallery_by_provider", ""
-    return ("gallery_by_cost" if wanted.cost_nano else "gallery_by_id"), ""
+        return "gallery_by_provider"
+    return "gallery_by_cost" if wanted.cost_nano else "gallery_by_id"
+
+
+def _match(tx: Transaction, word: str) -> str:
+    """How SQLite is asked for words that begin with this one."""
+    # Other letters become simpler ones in the index, in a way that only SQLite knows.
+    if word.isascii() and word.isalnum() and len(word) > _INDEXED_CHARS:
+        found = tx.all("gallery_terms", word=word.lower(), limit=_MAX_TERMS + 1)
+        if 0 < len(found) <= _MAX_TERMS:
+            return "(" + " OR ".join(f'"{row["term"]}"' for row in found) + ")"
+    # A word in quotes has no meaning for SQLite; a star after it finds words that begin so.
+    return f'"{word}"*'
 
 
 def _place(tx: Transaction, query: str, *, before: int, skip: int) -> tuple[int, dict[str, int]]:

@@ -5,8 +5,9 @@ an ancestor or another form of a picture that stays. A recent picture stays as w
 before a session can refer to it. Whatever a call that has not ended may own stays too, however old
 the clock says that it is.
 
-Everything is read, sorted and looked up on disk without a lock. Then a few pictures at a time are
-checked once more and deleted, in one short transaction each.
+Everything is read, sorted and looked up on disk or in a bucket without a lock. Then a few pictures
+at a time are checked once more and their rows deleted, in one short transaction each, and then
+their bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import NamedTuple
 import msgspec
 
 from limner.errors import StorageError
-from limner.storage.blobs import DATABASES, BlobStore
+from limner.storage.blobs import DATABASES, BlobFacts, BlobStore
 from limner.storage.incoming_files import Incoming
 from limner.storage.store import Row, Store, Transaction
 
@@ -74,6 +75,13 @@ class _Plan(NamedTuple):
     owed: int
 
 
+class _Moments(NamedTuple):
+    """What is older may go: bytes by the clock of the system, rows by that of the program."""
+
+    stored_s: float
+    recorded_s: float
+
+
 class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
     """Removes the pictures that nothing refers to."""
 
@@ -119,7 +127,7 @@ class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
             pictures = len(sizes)
             sizes += await asyncio.to_thread(self._sizes, plan.strays)
         else:
-            pictures, sizes = await self._remove(plan, since_s, progress)
+            pictures, sizes = await self._remove(plan, _Moments(since_s, row_since_s), progress)
         return FreedSpace(
             pictures=pictures,
             files=sum(size > 0 for size in sizes),
@@ -209,14 +217,18 @@ class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
         return [blob.size_bytes for blob in self.blobs.facts(handles).values()]
 
     async def _remove(
-        self, plan: _Plan, since_s: float, progress: Callable[[int, int], None]
+        self, plan: _Plan, since: _Moments, progress: Callable[[int, int], None]
     ) -> tuple[int, list[int]]:
         """Remove a few pictures at a time, then stray files; how many pictures, and the sizes."""
+        since_s = since.stored_s
         of = sum(map(len, plan.groups)) + len(plan.strays)
         sizes: list[int] = []
         pictures = done = 0
         for batch in _batches(plan.groups):
-            drop = _drop_unused(self.blobs, batch, known=plan.known, since_s=since_s)
+            named = [handle for group in batch for handle in group]
+            # A bucket may be slow, so it is asked before the transaction, which others wait for.
+            facts = await asyncio.to_thread(self.blobs.facts, named)
+            drop = _drop_unused(batch, known=plan.known, facts=facts, since=since)
             dropped, before_s = await self.store.write(drop)
             pictures += len(dropped)
             sizes += await asyncio.to_thread(self._delete, dropped, before_s)
@@ -336,26 +348,32 @@ def _owed_since_s(tx: Transaction, since_s: float) -> float:
 
 
 def _drop_unused(
-    blobs: BlobStore, groups: Sequence[Mapping[str, int]], *, known: Collection[str], since_s: float
+    groups: Sequence[Mapping[str, int]],
+    *,
+    known: Collection[str],
+    facts: Mapping[str, BlobFacts],
+    since: _Moments,
 ) -> Callable[[Transaction], tuple[list[str], float]]:
     """A transaction that deletes the rows of those groups that are still unused.
 
     ``known`` are the pictures that were sorted. One that has been made since then is in use, and so
-    is what it was made from.
+    is what it was made from. A process that stores a picture stores its bytes first and writes its
+    row after. So either its bytes are in ``facts``, or its row tells that they came again, or it
+    has not written its row yet: then it makes a new one.
     """
 
     def work(tx: Transaction) -> tuple[list[str], float]:
         open_rows = [row["since_ms"] / 1000 - SETTLING_S for row in tx.all("garbage_in_flight")]
-        before_s = min([since_s, *open_rows])
+        before_s, row_before_s = (min([moment, *open_rows]) for moment in since)
         handles = json.dumps([handle for group in groups for handle in group])
         used = {row["handle"] for row in tx.all("garbage_used", handles=handles)}
         made = tx.all("garbage_made_from", handles=handles)
         used.update(row["parent"] for row in made if row["picture"] not in known)
-        unused = [group for group in groups if used.isdisjoint(group)]
-        # A process that stores a picture touches its file first and writes its row after.
-        facts = blobs.facts(handle for group in unused for handle in group)
-        young = {one for one, blob in facts.items() if blob.stored_at_s >= before_s}
-        dropped = [handle for group in unused if young.isdisjoint(group) for handle in group]
+        since_ms = int(row_before_s * 1000)
+        stored = tx.all("garbage_stored", handles=handles, since_ms=since_ms)
+        used.update(row["handle"] for row in stored)
+        used.update(one for one, blob in facts.items() if blob.stored_at_s >= before_s)
+        dropped = [handle for group in groups if used.isdisjoint(group) for handle in group]
         for query in ("garbage_drop_fits", "garbage_part", "garbage_drop_pictures"):
             tx.run(query, handles=json.dumps(dropped))
         return dropped, before_s

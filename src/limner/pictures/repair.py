@@ -26,6 +26,10 @@ from limner.storage.repair import DatabaseRepair, repair_database
 from limner.storage.store import Store, Transaction
 
 SAMPLE = 32
+PG_RESTORE = (
+    'pg_restore --clean --if-exists --dbname="$LIMNER_STORE" limner.dump brings back a copy of '
+    "pg_dump; `limner doctor --scrub` checks every picture."
+)
 _FILES_AT_ONCE = 100
 
 Tell = Callable[[str, int, int], None]
@@ -106,7 +110,7 @@ class HomeRepairer(msgspec.Struct, frozen=True, kw_only=True):
             StorageError: another process uses the home (``HOME_IN_USE``), the disk fails, or the
                 database is not a file of the home.
         """
-        self.store.refuse_shared("The repair")
+        self.store.refuse_shared("The repair", instead=PG_RESTORE)
         database = await asyncio.to_thread(repair_database, self.home)
         rows = await self._recorded()
         copies = await asyncio.to_thread(self._generated)

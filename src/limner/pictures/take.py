@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from limner import metrics
 from limner.content import Picture
 from limner.errors import NotFound, StorageError
 from limner.imaging.facts import MaskWay
@@ -77,9 +78,17 @@ class Pictures:
         await self._imaging.ready()
 
     async def take(
-        self, writer: BlobWriter, *, lineage: Mapping[str, Any], parent: Picture | None = None
+        self,
+        writer: BlobWriter,
+        *,
+        lineage: Mapping[str, Any],
+        parent: Picture | None = None,
+        synced: bool = True,
     ) -> Picture:
         """Verify the written bytes and store them as a picture.
+
+        Its bytes are always synced. Its row need not be ``synced`` if the caller writes next what
+        names the picture: see `Store.write`.
 
         Raises:
             ImageError: the bytes are not a complete picture of a known format.
@@ -92,11 +101,14 @@ class Pictures:
         picture = await self.verify(writer)
         try:
             await self._store.write(
-                lambda tx: self.record(tx, picture, lineage=lineage, parent=parent), shared=True
+                lambda tx: self.record(tx, picture, lineage=lineage, parent=parent),
+                shared=True,
+                synced=synced,
             )
         except StorageError as error:
             error.extras["kept_at"] = self.location(picture)
             raise
+        metrics.PICTURES.add(made="taken")
         return picture
 
     async def verify(self, writer: BlobWriter | IncomingFile) -> Picture:
@@ -272,7 +284,8 @@ class Pictures:
         parent: Picture | None = None,
     ) -> None:
         """Write the row of a picture whose bytes are stored, in a transaction of the caller."""
-        tx.run(
+        now_ms = self._now_ms()
+        added = tx.run(
             "picture_add",
             handle=picture.handle,
             mime=picture.mime,
@@ -281,8 +294,11 @@ class Pictures:
             size_bytes=picture.size_bytes,
             parent=None if parent is None else parent.handle,
             lineage=msgspec.json.encode(lineage).decode(),
-            created_ms=self._now_ms(),
+            created_ms=now_ms,
         )
+        if not added:
+            # A garbage collector that has seen only older bytes leaves the row alone.
+            tx.run("picture_stored", handle=picture.handle, now_ms=now_ms)
 
     def location(self, picture: Picture) -> str:
         """Where the picture's bytes are stored, to name to the user."""
@@ -358,6 +374,7 @@ class Pictures:
             )
 
         await self._store.write(record, shared=True)
+        metrics.PICTURES.add(made="fit")
 
     def _now_ms(self) -> int:
         return int(self._clock().timestamp() * 1000)

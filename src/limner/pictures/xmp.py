@@ -28,7 +28,8 @@ _NAMESPACES = {
 # The XML library would load an HTTP client.
 _TEXT = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _VALUE = {**_TEXT, '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
-_NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# As the characters to drop, which takes `re` a hundredth of the time to compile.
+_NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _PROMPT_START, _PROMPT_END = '<rdf:li xml:lang="x-default">', "</rdf:li>"
 _SCENE_START, _SCENE_END = "<limner:scene>", "</limner:scene>"
 

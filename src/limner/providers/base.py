@@ -15,15 +15,19 @@ from limner.catalogue.images import ImageModel
 from limner.catalogue.prices import Free
 from limner.content import Discreet
 from limner.net.clock import Clock
-from limner.net.failures import MAY_BE_BILLED, Vendor
-from limner.net.http import HttpClient
 from limner.net.redaction import drop_userinfo
-from limner.net.service import DEFAULT_TIMEOUT_S, Service
 from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob
+from limner.settings import ServiceSettings
 
 if TYPE_CHECKING:
+    from limner.net.failures import Vendor
+    from limner.net.http import HttpClient
+    from limner.net.service import Service
     from limner.wires.base import ModelRequest
+else:
+    # A quote asks no service: the HTTP library is loaded for the first request.
+    HttpClient = object
 
 # A program on the user's own GPU costs nothing, but a picture requested twice is drawn twice.
 MAY_STILL_DRAW = "it may be drawing all the same, and was not asked again"
@@ -111,7 +115,7 @@ class Connection(Discreet, frozen=True, kw_only=True):
     key: str
     illustrate: Illustrate
     clock: Clock = msgspec.field(default_factory=Clock)
-    timeout_s: float = DEFAULT_TIMEOUT_S
+    timeout_s: float = ServiceSettings().timeout_s
     variables: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
 
 
@@ -150,6 +154,8 @@ class ProviderSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     def vendor(self, connection: Connection) -> Vendor:
         """What error messages say about the service."""
+        from limner.net.failures import MAY_BE_BILLED, Vendor  # noqa: PLC0415 - as above
+
         draws_for_free = isinstance(self.models[0].price, Free)
         return Vendor(
             provider=self.name,

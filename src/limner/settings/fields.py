@@ -16,7 +16,7 @@ from limner.errors import SettingsError
 
 PREFIX = "LIMNER_"
 _SHOWN_CHARS = 80
-_PASSWORD = re.compile(r"://.*@")  # what an address may have before its host
+_USERINFO = r"://.*@"  # what an address may have before its host
 
 
 class ProjectRule(msgspec.Struct, frozen=True):
@@ -155,7 +155,7 @@ def shorten(text: str) -> str:
 
 def hide_password(text: str) -> str:
     """An address without the user and the password before its host."""
-    return _PASSWORD.sub("://…@", text)
+    return re.sub(_USERINFO, "://…@", text)
 
 
 def _find(entry: Entry, known: Mapping[str, Setting]) -> Setting:

@@ -7,7 +7,6 @@ writes records: no tool, client or library call can. The user may remove one on 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from collections.abc import Mapping
@@ -124,6 +123,8 @@ def may_use(path: Path) -> bool:
 
 def digest(data: bytes) -> str:
     """The SHA-256 of some bytes."""
+    import hashlib  # noqa: PLC0415 - most folders have no file to check
+
     return hashlib.sha256(data).hexdigest()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from urllib.parse import unquote
 
 import msgspec
 
@@ -12,14 +13,19 @@ from limner.settings.trust import RECORDS
 
 
 class Home(msgspec.Struct, frozen=True):
-    """The folder that limner keeps its files in. Making this value does not touch the disk."""
+    """The folder that limner keeps its files in. Making this value does not touch the disk.
+
+    ``shared_blobs`` is the folder outside of it that has the bytes of pictures, if there is one.
+    """
 
     folder: Path
+    shared_blobs: Path | None = None
 
     @classmethod
     def of_process(cls) -> Home:
         """The home folder of this process's environment; raises as `find_home`."""
-        return cls(find_home(os.environ, cwd=Path.cwd()))
+        shared = shared_folder(os.environ.get("LIMNER_BLOBS", "").strip())
+        return cls(find_home(os.environ, cwd=Path.cwd()), shared)
 
     @property
     def generated(self) -> Path:
@@ -105,6 +111,13 @@ class Home(msgspec.Struct, frozen=True):
     def personalities(self) -> Path:
         """The user's own personalities."""
         return self.folder / "personalities"
+
+
+def shared_folder(address: str | None) -> Path | None:
+    """The folder of an address ``file:///…``; None for every other address."""
+    if not address or not address.startswith("file:"):
+        return None
+    return Path(unquote(address.removeprefix("file://")))
 
 
 def user_home() -> Path:

@@ -19,10 +19,12 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from limner import metrics
 from limner.errors import MissingExtra, StorageError
 from limner.settings.variables import Lookup
 from limner.storage.blobs import (
@@ -47,6 +49,7 @@ _TIME = "%Y%m%dT%H%M%SZ"
 _UPLOADS = 5
 _ONE_BY_ONE = 50
 _REQUESTS_AT_ONCE = 8
+_LISTED_AT_ONCE = 1000
 # A blip is bridged. After a longer failure the caller keeps the bytes, and `jobs recover` goes on.
 _RETRIES = {
     "max_retries": 3,
@@ -94,6 +97,36 @@ class _Copy(NamedTuple):
     handle: str
     stored_at_s: float
     size_bytes: int
+
+
+class _CountedRequests:
+    """The library. Its requests are counted, each under the name of its function."""
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._library, name)
+        return partial(self._send, name, found) if callable(found) else found
+
+    def list(self, objects: Any, prefix: str | None = None) -> Iterator[Any]:
+        """List the objects; one request is for a thousand."""
+        pages = iter(self._library.list(objects, prefix, chunk_size=_LISTED_AT_ONCE))
+        page = self._send("list", next, pages, ())
+        while page:
+            yield page
+            if len(page) < _LISTED_AT_ONCE:
+                return
+            page = self._send("list", next, pages, ())
+
+    def _send(self, kind: str, function: Callable[..., Any], *words: Any, **more: Any) -> Any:
+        outcome = "failed"
+        try:
+            answer = function(*words, **more)
+            outcome = "ok"
+        finally:
+            metrics.BLOB_REQUESTS.add(kind=kind, outcome=outcome)
+        return answer
 
 
 class ObjectBlobs:
@@ -385,7 +418,7 @@ def _connect(place: str, scheme: str, env: Lookup) -> tuple[Any, Any]:
             code="BLOBS_DENIED",
             hint=_HINTS[scheme],
         ) from None
-    return obstore, store
+    return _CountedRequests(obstore), store
 
 
 def _folder(handle: str) -> str:

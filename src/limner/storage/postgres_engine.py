@@ -10,11 +10,12 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
-from typing import Any, TypeAlias
-from urllib.parse import quote
+from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import quote, urlencode
 from zlib import crc32
 
 import psycopg
@@ -34,14 +35,25 @@ from limner.storage.queries import (
 )
 
 CONNECTIONS = 4
-LOCK_TIMEOUT_S = 30
 CONNECT_TIMEOUT_S = 10
-# A process that is suspended inside a transaction keeps all others waiting for so long.
-IDLE_TIMEOUT_S = 30
+# A host that is cut off inside a transaction, and a process that is suspended there, keep others
+# waiting for so long.
+IDLE_TIMEOUT_S = 20
+# Longer, so that the others outlast it.
+LOCK_TIMEOUT_S = 60
+# Both ends notice within half a minute that the other end is gone.
+SILENT_S, PROBE_S, PROBES = 10, 5, 4
+# How long to look for the outcome of a COMMIT that got no answer, and how often.
+OUTCOME_S, LOOK_S = 30.0, 0.25
+_GONE_MS = (SILENT_S + PROBE_S * PROBES) * 1000
 MAX_TRIES = 10
 
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+# Another server that took over may have given the number of a lost transaction to another one.
+_TIMELINE = "left(pg_walfile_name(pg_current_wal_lsn()), 8)"
+_MARK = f"SELECT pg_current_xact_id()::text, {_TIMELINE}"
+_OUTCOME = f"SELECT pg_xact_status(%s::xid8), {_TIMELINE} = %s"
 _MIGRATION_LOCK = crc32(b"limner") // 2
 # The transaction was rolled back and can run again: another one was in its way.
 _AGAIN = (pg.DeadlockDetected, pg.SerializationFailure, pg.UniqueViolation)
@@ -98,9 +110,15 @@ class PostgresEngine:
             try:
                 result = self._run(connection, job)
             except BaseException as error:
+                if connection.closed:
+                    self.disconnect()
                 # A connection that was idle may have been closed by the server.
-                is_lost = connection.closed and not isinstance(error, _Uncertain)
-                may_help = isinstance(error, _AGAIN) or (is_lost and not is_new)
+                may_help = isinstance(error, _AGAIN) or (connection.closed and not is_new)
+                if isinstance(error, _Uncertain):
+                    is_committed = self._is_committed(error.mark)
+                    if is_committed:
+                        return error.result
+                    may_help = is_committed is False
                 if not (may_help and tries_left):
                     raise
             else:
@@ -113,12 +131,12 @@ class PostgresEngine:
     def _run(self, connection: Connection, job: Job) -> Any:
         if job.writing:
             lock = "pg_advisory_xact_lock_shared" if job.shared else "pg_advisory_xact_lock"
-            begin = f"{_WRITE}; SELECT {lock}({self._lock_space}, 0)"
+            begin = f"{_WRITE}; SELECT {lock}({self._lock_space}, 0); {_MARK}"
         else:
             begin = _READ
         named = partial(self._lock, connection) if job.shared else None
         try:
-            _execute(connection, begin)
+            mark = _execute(connection, begin)
             made = Transaction(connection, postgres_queries(), lock=named, dialect=to_psycopg)
             result = job.work(made)
         except BaseException:
@@ -129,9 +147,24 @@ class PostgresEngine:
             connection.execute("COMMIT")
         except psycopg.OperationalError as error:
             if job.writing and connection.closed:
-                raise _Uncertain from error
+                raise _Uncertain(mark, result) from error
             raise
         return result
+
+    def _is_committed(self, mark: Any) -> bool | None:
+        """Whether a transaction whose COMMIT got no answer was committed; None if it is not known.
+
+        A server that did not get the COMMIT ends the transaction after `IDLE_TIMEOUT_S`.
+        """
+        deadline_s = time.monotonic() + OUTCOME_S
+        while time.monotonic() < deadline_s:
+            with suppress(psycopg.Error, StorageError), closing(_connect(self._url)) as connection:
+                row = connection.execute(_OUTCOME, tuple(mark)).fetchone()
+                status, is_same_server = row or (None, False)
+                if status != "in progress" or not is_same_server:
+                    return status == "committed" if status and is_same_server else None
+            time.sleep(LOOK_S)
+        return None
 
     def _lock(self, connection: Connection, names: tuple[str, ...]) -> None:
         # Always in the same order, so that no two transactions wait for each other. 0 is the lock
@@ -162,8 +195,50 @@ class PostgresEngine:
         self._lock_space = crc32(row[0].encode()) // 2
 
 
+class ServerFacts(NamedTuple):
+    """A server as this host sees it.
+
+    ``tables`` is the number of the last migration, ``newest`` that of this version of limner.
+    ``ahead_s`` is how far the clock of this host is ahead of the server's.
+    """
+
+    version: str
+    tables: int
+    newest: int
+    answer_ms: float
+    ahead_s: float
+
+
+def read_server_facts(tx: Transaction) -> ServerFacts:
+    """Ask a server for its version and its clock, and measure how long it takes to answer."""
+    rounds: list[tuple[float, float, Any]] = []
+    for _ in range(3):
+        before_s = time.time()
+        (row,) = tx.raw(
+            "SELECT extract(epoch FROM clock_timestamp())::float8 AS now_s, "
+            "current_setting('server_version') AS version, "
+            "(SELECT number FROM schema_version) AS tables"
+        )
+        rounds.append((time.time() - before_s, before_s, row))
+    took_s, before_s, row = min(rounds, key=lambda one: one[0])
+    return ServerFacts(
+        version=row["version"].partition(" ")[0],
+        tables=row["tables"],
+        newest=migrations(POSTGRES_FOLDER / "migrations")[-1][0],
+        answer_ms=took_s * 1000,
+        ahead_s=before_s + took_s / 2 - row["now_s"],
+    )
+
+
 class _Uncertain(psycopg.OperationalError):
-    """The connection was lost during COMMIT: the changes may be there or not."""
+    """The connection was lost during COMMIT: the changes may be there or not.
+
+    ``mark`` names the transaction, and ``result`` is its result if it was committed.
+    """
+
+    def __init__(self, mark: Any, result: Any) -> None:
+        super().__init__("the connection was lost during COMMIT")
+        self.mark, self.result = mark, result
 
 
 class _Text(Dumper):
@@ -211,6 +286,19 @@ def shown_address(url: str) -> str:
     return f"postgresql://{user}{host}{port}/{parts.get('dbname') or ''}"
 
 
+def without_password(url: str) -> str:
+    """The address of a database with its options and without its password."""
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.Error:
+        return "postgresql://…"
+    kept = {name: part for name, part in parts.items() if not name.endswith("password")}
+    if "host" in kept:
+        # As in `shown_address`.
+        kept["host"] = str(kept["host"]).rpartition("@")[2]
+    return f"postgresql:///?{urlencode(kept, quote_via=quote)}"
+
+
 def _connect(url: str) -> Connection:
     try:
         connection = psycopg.connect(
@@ -219,11 +307,10 @@ def _connect(url: str) -> Connection:
             row_factory=_rows,
             connect_timeout=CONNECT_TIMEOUT_S,
             application_name="limner",
-            # A host that is gone is noticed within a minute.
-            keepalives_idle=30,
-            keepalives_interval=10,
-            keepalives_count=3,
-            tcp_user_timeout=60_000,
+            keepalives_idle=SILENT_S,
+            keepalives_interval=PROBE_S,
+            keepalives_count=PROBES,
+            tcp_user_timeout=_GONE_MS,
         )
     except psycopg.Error as error:
         raise _unreachable(error, shown_address(url)) from None
@@ -231,14 +318,20 @@ def _connect(url: str) -> Connection:
     _execute(
         connection,
         f"SET lock_timeout = '{LOCK_TIMEOUT_S}s'; SET client_min_messages = warning;"
-        f"SET idle_in_transaction_session_timeout = '{IDLE_TIMEOUT_S}s'",
+        f"SET idle_in_transaction_session_timeout = '{IDLE_TIMEOUT_S}s';"
+        # The server would wait for hours for a host that is gone. Unix sockets ignore these.
+        f"SET tcp_keepalives_idle = {SILENT_S}; SET tcp_keepalives_interval = {PROBE_S};"
+        f"SET tcp_keepalives_count = {PROBES}; SET tcp_user_timeout = {_GONE_MS}",
     )
     return connection
 
 
-def _execute(connection: Connection, script: str) -> None:
-    """Run one or more statements without parameters, in one round trip."""
-    connection.execute(script.encode()).close()
+def _execute(connection: Connection, script: str) -> Any:
+    """Run statements without parameters in one round trip; returns a row of the last one."""
+    with connection.execute(script.encode()) as cursor:
+        while cursor.nextset():
+            pass
+        return None if cursor.description is None else cursor.fetchone()
 
 
 def _migrate(connection: Connection) -> None:
@@ -290,6 +383,8 @@ def _unreachable(error: psycopg.Error, place: str) -> StorageError:
         "connection refused": "no server answers there",
         "timeout": "the server did not answer in time",
         "resolve host": "the name of the host is not known",
+        "no route": "no network leads there",
+        "unreachable": "no network leads there",
         "too many": "it has too many connections",
         "starting up": "it is starting",
     }

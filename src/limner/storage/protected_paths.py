@@ -113,21 +113,22 @@ class ProtectedPaths(msgspec.Struct, frozen=True, kw_only=True):
     def denies(self, path: Path, *, writing: bool) -> bool:
         """Whether ``path``, which must be resolved, is protected."""
         secrets = (*self.secret, *self.unwritable) if writing else self.secret
+        parts = _folded(str(path))
         return (
             self._is_system(path)
-            or any(within(path, place) for place in _with_real_paths(secrets))
-            or any(_is_history(path, home) for home in _with_real_paths(self.homes))
+            or any(_begins(parts, place) for place in _with_real_paths(secrets))
+            or any(_is_history(parts, home) for home in _with_real_paths(self.homes))
             or (not writing and _is_environment_file(path))
         )
 
     def _is_system(self, path: Path) -> bool:
-        system = list(_with_real_paths(self.system))
-        if not any(within(path, folder) for folder in system):
+        parts, system = _folded(str(path)), list(_with_real_paths(self.system))
+        if not any(_begins(parts, folder) for folder in system):
             return False
         return not any(
             path.is_relative_to(place)
             for place in _with_real_paths(self.exempt)
-            if place not in system and any(within(place, folder) for folder in system)
+            if place not in system and any(_begins(_folded(place), folder) for folder in system)
         )
 
 
@@ -157,6 +158,7 @@ def _build(
         unwritable=(
             *(home.blobs, home.blob_copies, home.mark, home.config, home.personalities),
             home.trusted,
+            *(() if home.shared_blobs is None else (home.shared_blobs,)),
         ),
     )
 
@@ -169,27 +171,25 @@ def temp_folders() -> tuple[Path, ...]:
         return ()
 
 
-def within(path: Path, place: Path) -> bool:
-    """Whether ``path`` is ``place`` or inside it, without regard to case and Unicode form.
+def _begins(parts: tuple[str, ...], place: str) -> bool:
+    """Whether a path is ``place`` or inside it, without regard to case and Unicode form.
 
     On a Mac ``~/.SSH`` is ``~/.ssh``. The comparison can only match more, so it is for what is
     denied, never for what is allowed.
     """
-    inner, outer = _folded(path), _folded(place)
-    return inner[: len(outer)] == outer
+    outer = _folded(place)
+    return parts[: len(outer)] == outer
 
 
 # Each check folds the same few hundred places.
 @lru_cache(maxsize=2048)
-def _folded(path: Path) -> tuple[str, ...]:
-    return tuple(unicodedata.normalize("NFD", part).casefold() for part in path.parts)
+def _folded(path: str) -> tuple[str, ...]:
+    return tuple(unicodedata.normalize("NFD", part).casefold() for part in Path(path).parts)
 
 
-def _is_history(path: Path, home: Path) -> bool:
-    if not within(path, home):
-        return False
-    below = _folded(path)[len(home.parts) :]
-    return bool(below) and fnmatch(below[0], _HISTORY_PATTERN)
+def _is_history(parts: tuple[str, ...], home: str) -> bool:
+    below = parts[len(_folded(home)) :]
+    return _begins(parts, home) and bool(below) and fnmatch(below[0], _HISTORY_PATTERN)
 
 
 def _is_environment_file(path: Path) -> bool:
@@ -197,21 +197,32 @@ def _is_environment_file(path: Path) -> bool:
     return any(fnmatch(name, pattern) for pattern in _ENVIRONMENT_FILES)
 
 
-def _with_real_paths(places: Iterable[Path]) -> Iterator[Path]:
-    """Each place by its own path and by its real path: /lib may be /usr/lib."""
-    folders: dict[Path, Path] = {}  # a hundred places are in a few folders
-    for place in places:
-        yield place
+def _with_real_paths(places: Iterable[Path]) -> Iterator[str]:
+    """Each place by its own path and by its real path: /lib may be /usr/lib.
+
+    Links can change at any time, so every check looks at all of them. It does so on plain text,
+    because `Path` takes several times as long as the system does.
+    """
+    folders: dict[str, str] = {}  # a hundred places are in a few folders
+    for path in places:
+        yield (place := str(path))
+        folder, name = _split(place)
         try:
-            if place.parent not in folders:
-                folders[place.parent] = Path(os.path.realpath(place.parent))
-            real = folders[place.parent] / place.name
-            if real.is_symlink():
-                real = Path(os.path.realpath(real))
+            if folder not in folders:
+                folders[folder] = os.path.realpath(folder)
+            is_real = folders[folder] == folder
+            real = place if is_real else os.path.join(folders[folder], name)  # noqa: PTH118
+            if os.path.islink(real):  # noqa: PTH114
+                real = os.path.realpath(real)
         except (OSError, RecursionError):  # it is changing right now, or leads nowhere
             continue
         if real != place:
             yield real
+
+
+@lru_cache(maxsize=2048)
+def _split(place: str) -> tuple[str, str]:
+    return os.path.split(place)
 
 
 def _user_homes() -> tuple[Path, ...]:

@@ -158,4 +158,5 @@ class Job(NamedTuple):
     work: Callable[[Transaction], Any]
     writing: bool
     shared: bool
+    synced: bool
     future: Future[Any]

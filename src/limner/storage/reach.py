@@ -65,7 +65,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         msgspec.structs.force_setattr(self, "write", _real_roots(self.write))
 
     @classmethod
-    def for_person(cls, *, home: Path | None = None) -> Reach:
+    def for_person(cls, *, home: Path | Home | None = None) -> Reach:
         """Everything except the protected paths: for a path that a user typed or a program passed.
 
         Args:
@@ -74,7 +74,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         return cls(anywhere=True, by_person=True, floor=ProtectedPaths.under(_home(home)))
 
     @classmethod
-    def for_model(cls, *, home: Path | None = None, cwd: Path | None = None) -> Reach:
+    def for_model(cls, *, home: Path | Home | None = None, cwd: Path | None = None) -> Reach:
         """What a model may reach, unless a personality declares something else.
 
         It may write the generated folder, the cwd and the temp folder. It may read those and the
@@ -97,7 +97,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         *,
         read: Iterable[str],
         write: Iterable[str],
-        home: Path | None = None,
+        home: Path | Home | None = None,
         cwd: Path | None = None,
         self_dir: Path | None = None,
     ) -> Reach:
@@ -128,7 +128,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         cls,
         sandbox: Sandbox,
         *,
-        home: Path,
+        home: Path | Home,
         cwd: Path,
         read: Sequence[str] | None = None,
         write: Sequence[str] | None = None,
@@ -263,8 +263,12 @@ def _is_closed_name(name: str) -> bool:
     return plain in _CLOSED_NAMES or plain.startswith(".env")
 
 
-def _home(folder: Path | None) -> Home:
-    return Home.of_process() if folder is None else Home(folder.absolute())
+def _home(home: Path | Home | None) -> Home:
+    if home is None:
+        return Home.of_process()
+    if isinstance(home, Path):
+        return Home(home.absolute())
+    return replace(home, folder=home.folder.absolute())
 
 
 def _real_roots(roots: Iterable[Path]) -> tuple[Path, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from limner import metrics
 from limner.errors import StorageError
 from limner.storage.daily_copy import DailyCopier
 from limner.storage.database import (
@@ -89,13 +91,13 @@ class SqliteEngine:
 
     def transact(self, jobs: Sequence[Job], done: list[Callable[[], None]]) -> None:
         """Run jobs in one transaction; ``done`` gets the calls that report each job's result."""
-        writing = jobs[0].writing
+        writing, is_synced = jobs[0].writing, any(job.synced for job in jobs)
         try:
             database = self._open()
             if writing and database.read_only:
                 raise read_only_home(self._path.parent)
             connection = database.connection
-            connection.execute(f"PRAGMA query_only = {not writing}")
+            database.prepare(writing=writing, synced=is_synced)
             connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
             try:
                 changes = connection.total_changes
@@ -121,7 +123,8 @@ class SqliteEngine:
         if writes is not None:
             # The jobs are committed: what fails from here on must not fail them.
             with suppress(Exception):
-                database.note_writes(writes)
+                if is_synced:
+                    database.note_writes(writes)
                 self._copier.start(is_new=database.is_new)
 
     def disconnect(self) -> None:
@@ -185,7 +188,9 @@ class Store:
         """
         return await asyncio.wrap_future(self._submit(work, writing=False))
 
-    async def write(self, work: Callable[[Transaction], T], *, shared: bool = False) -> T:
+    async def write(
+        self, work: Callable[[Transaction], T], *, shared: bool = False, synced: bool = True
+    ) -> T:
         """Run ``work`` and commit its changes; if it raises, nothing changes.
 
         ``work`` may run more than once, and all but the last run are undone. If the awaiting task
@@ -196,15 +201,21 @@ class Store:
             shared: other shared writes may run at the same time. ``work`` locks what it checks
                 (`Transaction.lock`), or each of its statements is right by itself. All other
                 writes run alone, across all processes.
+            synced: wait until the changes are on the disk. Without it they survive the end of this
+                process, and a failure of the machine only if a later write was synced. It is for
+                what can be made again, and for what a synced write must follow before anything
+                outside depends on it. PostgreSQL always syncs.
 
         Raises:
             StorageError: the database cannot be opened or written.
         """
-        return await asyncio.wrap_future(self.submit_write(work, shared=shared))
+        return await asyncio.wrap_future(self.submit_write(work, shared=shared, synced=synced))
 
-    def submit_write(self, work: Callable[[Transaction], T], *, shared: bool = False) -> Future[T]:
+    def submit_write(
+        self, work: Callable[[Transaction], T], *, shared: bool = False, synced: bool = True
+    ) -> Future[T]:
         """As `write`, for a thread without an event loop."""
-        return self._submit(work, writing=True, shared=shared)
+        return self._submit(work, writing=True, shared=shared, synced=synced)
 
     async def open(self) -> bool:
         """Open the database now if it is not open, and say whether it can be written.
@@ -226,8 +237,8 @@ class Store:
         self._engine.disconnect()
         self._engine.close()
 
-    def refuse_shared(self, what: str) -> None:
-        """Refuse what only a SQLite file allows.
+    def refuse_shared(self, what: str, *, instead: str) -> None:
+        """Refuse what only a SQLite file allows, and say what to do instead.
 
         Raises:
             StorageError: the database is a PostgreSQL one.
@@ -235,11 +246,16 @@ class Store:
         if self.is_shared:
             raise StorageError(
                 f"{what} is for the SQLite file of a home, and this home uses {self.place}.",
-                hint="Use the tools of PostgreSQL: pg_dump writes a copy, pg_restore reads it.",
+                hint=instead,
             )
 
     def _submit(
-        self, work: Callable[[Transaction], T], *, writing: bool, shared: bool = False
+        self,
+        work: Callable[[Transaction], T],
+        *,
+        writing: bool,
+        shared: bool = False,
+        synced: bool = True,
     ) -> Future[T]:
         if not self._is_used and self._pid != os.getpid():
             # Nothing was opened before the fork. Each child owns its rows under an id of its own.
@@ -252,7 +268,7 @@ class Store:
                 hint="Make a new Limner in the child process.",
             )
         future: Future[T] = Future()
-        job = Job(work, writing, shared, future)
+        job = Job(work, writing, shared, synced, future)
         self._waiting.append(job)
         try:
             self._threads.submit(self._run_next)
@@ -268,9 +284,13 @@ class Store:
 
     def _run(self, jobs: Sequence[Job]) -> None:
         done: list[Callable[[], None]] = []
+        kind, began_s = "write" if jobs[0].writing else "read", time.monotonic()
         try:
             self._engine.transact(jobs, done)
         except BaseException as error:
+            # An error that is not of the database is the answer of a job, such as a full budget.
+            outcome = "failed" if isinstance(error, StorageError) else "ok"
+            metrics.STORE_SECONDS.observe(time.monotonic() - began_s, kind=kind, outcome=outcome)
             if len(jobs) == 1:
                 jobs[0].future.set_exception(error)
                 return
@@ -278,6 +298,7 @@ class Store:
             for job in jobs:
                 self._run([job])
         else:
+            metrics.STORE_SECONDS.observe(time.monotonic() - began_s, kind=kind, outcome="ok")
             for report in done:
                 report()
 

@@ -6,11 +6,13 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, cast
-
-import fastjsonschema
+from typing import TYPE_CHECKING, Any, cast
 
 from limner.errors import InputInvalid
+
+# Loaded for the first call: a program that only declares tools checks no arguments.
+if TYPE_CHECKING:
+    from fastjsonschema import JsonSchemaValueException
 
 _TYPES = {
     "string": "a string",
@@ -67,12 +69,14 @@ def conform(
     Raises:
         InputInvalid: the arguments are no object, or one of them is missing or wrong.
     """
+    from fastjsonschema import JsonSchemaValueException  # noqa: PLC0415 - as above
+
     if not isinstance(arguments, Mapping):
         raise InputInvalid("the arguments must be an object")
     given = _conform_object(schema, cast("Mapping[str, Any]", arguments), drop_blank=drop_blank)
     try:
         _compiled(json.dumps(schema))(given)
-    except fastjsonschema.JsonSchemaValueException as error:
+    except JsonSchemaValueException as error:
         raise _readable(error) from error
     except (ArithmeticError, RecursionError) as error:
         # A number beyond any float, or objects nested without end: valid JSON all the same.
@@ -156,10 +160,12 @@ def _allows_null(schema: object) -> bool:
 
 @lru_cache(maxsize=256)
 def _compiled(schema: str) -> Callable[[Any], Any]:
+    import fastjsonschema  # noqa: PLC0415 - as above
+
     return fastjsonschema.compile(json.loads(schema), use_default=False)
 
 
-def _readable(error: fastjsonschema.JsonSchemaValueException) -> InputInvalid:
+def _readable(error: JsonSchemaValueException) -> InputInvalid:
     rule, wanted = error.rule or "", error.rule_definition
     path = (error.name or "").removeprefix("data").removeprefix(".")
     if rule == "required":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -15,7 +16,7 @@ import msgspec
 from limner.batches.cheap_lane import NO_CHEAP_LANE, CheapLane
 from limner.batches.export import export_rows, format_of
 from limner.batches.manifest import ManifestRow, digest_of, read_rows, rows_of
-from limner.batches.queue import BatchQueue
+from limner.batches.queue import BatchQueue, CheckedRow
 from limner.batches.rates import parse_rates
 from limner.batches.records import Batch, BatchStatus, RowResult
 from limner.batches.runner import BatchRunner
@@ -36,7 +37,10 @@ from limner.tools.lane_calls import RemoteRowCalls
 QUOTED_AT_ONCE = 8
 ANSWER_WITHIN_S = 10.0
 SHOWN_RESULTS = 50
+# How often a worker without rows looks for a new batch.
+WAIT_S = 5.0
 SHOWN_PROBLEMS = 20
+BATCH_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 OnStatus = Callable[[BatchStatus], None]
 Lane = Literal["now", "cheap"]
@@ -237,20 +241,88 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
                 rates=batch.rates,
                 caller=batch.caller,
             )
-        if (path := Path(batch.name)).is_file():
+        # The name of a manifest is a whole path; another name is no file of the present folder.
+        if (path := Path(batch.name)).is_absolute() and path.is_file():
             manifest = BatchManifest.of_file(path)
             checked = (self.calls.check(row) for row in manifest.rows())
             batch = await self.queue.load(batch, checked, digest=manifest.digest)
         return batch if batch.state == "open" else await self.queue.set_state(batch, "open")
 
-    async def run(self, batch: Batch, *, on_status: OnStatus = lambda _: None) -> BatchStatus:
-        """Run the rows of a batch that have not ended; failed rows too, if they cost nothing."""
-        return await self._run(batch, resume=True, on_status=on_status)
+    async def run(
+        self, batch: Batch, *, resume: bool = True, on_status: OnStatus | None = None
+    ) -> BatchStatus:
+        """Run the rows of a batch that have not ended.
 
-    async def _run(self, batch: Batch, *, resume: bool, on_status: OnStatus) -> BatchStatus:
+        With ``resume`` also failed rows that cost nothing; it is left out by those that help.
+        """
         if batch.lane == "cheap":
-            return await self.lane.run(batch, resume=resume, on_status=on_status)
+            return await self.lane.run(batch, resume=resume, on_status=on_status or _ignore)
         return await self.runner.run(batch, resume=resume, on_status=on_status)
+
+    async def run_rows(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        context: ToolContext,
+        *,
+        name: str,
+        budget_nano: int,
+        rates: Sequence[str] = (),
+    ) -> list[RowResult]:
+        """Add rows to the batch of this name, run these alone, and return what became of each.
+
+        Rows that the batch has already are not paid for again. A wrong row fails alone.
+
+        Raises:
+            InputInvalid: a row has no key, or the name or a rate is wrong.
+            UserError: the batch was cancelled.
+        """
+        given = list(rows_of(rows))
+        batch = await self._named_batch(name, context, budget_nano=budget_nano, rates=rates)
+        fine, failed = dict[str, CheckedRow](), dict[int, RowResult]()
+        for row in given:
+            try:
+                if row.key in fine:
+                    raise InputInvalid(f"Two rows have the key {row.key!r}", field="key")
+                fine[row.key] = self.calls.check(row)
+            except InputInvalid as error:
+                failed[row.number] = _failed(row, error)
+        taken = set(await self.queue.add_rows(batch, list(fine.values())))
+        for row in given:
+            if row.number not in failed and row.key in taken:
+                other = InputInvalid(f"The batch has another row {row.key!r}", field="key")
+                failed[row.number] = _failed(row, other)
+        keys = [key for key in fine if key not in taken]
+        status = await self.runner.run(batch, resume=True, keys=keys)
+        ended = await self.queue.named(batch, keys)
+        stopped = UserError(status.stopped or "The batch was cancelled")
+        return [failed.get(row.number) or _ended(row, ended.get(row.key), stopped) for row in given]
+
+    async def _named_batch(
+        self, name: str, context: ToolContext, *, budget_nano: int, rates: Sequence[str]
+    ) -> Batch:
+        parse_rates(rates)
+        if not BATCH_NAME.fullmatch(name) or name.startswith(("batch_", "rows-")):
+            raise InputInvalid(
+                f"{name!r} is no name for a batch: letters, digits, - and _, and neither batch_ "
+                "nor rows- at its start",
+                field="batch",
+            )
+        terms = msgspec.json.encode(rates).decode()
+        batch = await self.queue.find(name)
+        if batch is None or (batch.budget_nano, batch.rates) != (budget_nano, terms):
+            batch = await self.queue.add(
+                name,
+                digest="",
+                budget_nano=budget_nano,
+                lane="now",
+                rates=terms,
+                caller=msgspec.json.encode(RowCaller.of(context)).decode(),
+            )
+        if batch.state == "cancelled":
+            raise UserError(
+                f"The batch {name!r} is cancelled", hint=f"limner batch resume {name} opens it."
+            )
+        return batch if batch.state == "open" else await self.queue.set_state(batch, "open")
 
     async def _lane_of(self, name: str, lane: Lane | None) -> Lane:
         """The lane of a batch, which cannot change while a vendor works for it."""
@@ -360,6 +432,12 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
         rows = self.queue.results(batch)
         return await export_rows(rows, path, picture_file=self.calls.picture_file)
 
+    async def work_for_ever(self, *, on_status: OnStatus = lambda _: None) -> None:
+        """Run rows of every open batch, and wait for more if none is left."""
+        while True:
+            await self.work(on_status=on_status)
+            await asyncio.sleep(WAIT_S)
+
     async def work(self, *, on_status: OnStatus = lambda _: None) -> list[BatchStatus]:
         """Run rows of every open batch until none is left."""
         ended: list[BatchStatus] = []
@@ -368,7 +446,7 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
             for batch in await self.queue.open_batches()
             if batch.id not in {one.batch.id for one in ended}
         ]:
-            ended.append(await self._run(batches[0], resume=False, on_status=on_status))
+            ended.append(await self.run(batches[0], resume=False, on_status=on_status))
         return ended
 
     async def _quote(
@@ -401,6 +479,34 @@ def _short(row: RowResult) -> dict[str, Any]:
     error: Any = {} if row.error is None else msgspec.json.decode(row.error)
     facts = {"path": result.get("path"), "text": result.get("text"), "error": error.get("message")}
     return {"key": row.row_key} | {name: value for name, value in facts.items() if value}
+
+
+def _ignore(status: BatchStatus) -> None:
+    del status
+
+
+def _failed(row: ManifestRow, error: LimnerError) -> RowResult:
+    """A row that is not in the batch."""
+    return RowResult(
+        row_key=row.key,
+        number=row.number,
+        tool=row.tool,
+        arguments="{}",
+        state="failed",
+        tries=0,
+        cost_nano=0,
+        cost_source="table",
+        picture=None,
+        result=None,
+        error=msgspec.json.encode(error.as_json()).decode(),
+    )
+
+
+def _ended(row: ManifestRow, found: RowResult | None, stopped: LimnerError) -> RowResult:
+    """The result of a row; if it has not ended, why the batch stopped."""
+    if found is not None and found.state in ("done", "failed"):
+        return found
+    return _failed(row, stopped)
 
 
 class _Sum:

@@ -22,7 +22,7 @@ from limner.errors import LimnerError
 from limner.money.ledger import Money, new_job_id
 from limner.money.paid_call import PaidCall, finish_despite_cancellation, paid_call
 from limner.net.redaction import redact
-from limner.net.service import OnWait, wait_text, waits_reported
+from limner.net.waits import OnWait, wait_text, waits_reported
 from limner.pictures.request import Progress, ProviderCallbacks
 from limner.pictures.take import MAX_PICTURE_BYTES
 from limner.providers.base import Provider

@@ -34,7 +34,7 @@ from limner.models.base import Model
 from limner.models.registry import EMBEDDED, FoundModel, KnownModel, Registry
 from limner.money.ledger import Money
 from limner.money.paid_call import paid_call
-from limner.net.service import wait_text, waits_reported
+from limner.net.waits import wait_text, waits_reported
 from limner.pictures.request import Progress
 from limner.storage.store import Transaction
 from limner.tools.answer_cache import AnswerCache

@@ -147,7 +147,7 @@ def _block(part: Part) -> dict[str, Any]:
     if not isinstance(part, PlacedPicture):
         return {"type": "text", "text": join_text([part])}
     # The encoder writes bytes as base64.
-    source = {"type": "base64", "media_type": part.image.mime, "data": part.image.data}
+    source = {"type": "base64", "media_type": part.image.mime, "data": part.image.json_base64}
     return {"type": "image", "source": source}
 
 

@@ -37,14 +37,24 @@ Stop = Literal["end", "length", "refusal", "error"]
 class ModelPicture(Discreet, frozen=True, kw_only=True):
     """A picture as a model gets it: fitted, and of a type that the model takes.
 
-    ``detail`` is a value of the model's own service; None leaves it to the service.
+    ``detail`` is a value of the model's own service; None leaves it to the service. A caller that
+    sends the same picture again keeps its ``quoted_base64``.
     """
 
-    unshown = ("data",)
+    unshown = ("data", "quoted_base64")
 
     mime: str
     data: bytes
     detail: str | None = None
+    quoted_base64: bytes = b""
+
+    @property
+    def json_base64(self) -> msgspec.Raw:
+        """The bytes as a JSON string in base64, ready to be copied into a body.
+
+        Base64 needs no escaping, so the encoder does not check each character again.
+        """
+        return msgspec.Raw(self.quoted_base64 or msgspec.json.encode(self.data))
 
 
 class ToolOffer(msgspec.Struct, frozen=True, kw_only=True):

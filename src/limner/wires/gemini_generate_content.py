@@ -218,8 +218,7 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def _blob(image: ModelPicture) -> dict[str, Any]:
-    # The encoder writes bytes as base64.
-    return {"mimeType": image.mime, "data": image.data}
+    return {"mimeType": image.mime, "data": image.json_base64}
 
 
 class _Call(msgspec.Struct):

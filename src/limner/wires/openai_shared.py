@@ -18,14 +18,9 @@ def bearer(key: str) -> Mapping[str, str]:
 
 
 def data_url(image: ModelPicture) -> msgspec.Raw:
-    """A picture as the JSON text of its data URL, ready to be copied into a body.
-
-    Base64 needs no escaping, so the encoder does not check each character again. That takes a
-    third of the time.
-    """
+    """A picture as the JSON text of its data URL, ready to be copied into a body."""
     opening = msgspec.json.encode(f"data:{image.mime};base64,")[:-1]
-    quoted_base64 = memoryview(msgspec.json.encode(image.data))
-    return msgspec.Raw(b"".join((opening, quoted_base64[1:])))
+    return msgspec.Raw(b"".join((opening, memoryview(image.json_base64)[1:])))
 
 
 def json_schema(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -104,6 +104,21 @@ async def test_a_search_finds_words_of_prompts_and_names(page: RunningStudio) ->
         assert await titles(page, q=words) in ([], await titles(page))
 
 
+async def test_a_search_finds_every_word_with_a_long_beginning(page: RunningStudio) -> None:
+    names = ["lantern.png", "Lanterns on a lake.png", "lantern_house.png", "lantérns.png"]
+    handles = [await see(page.lim, name) for name in names]
+    assert await titles(page, q="LANTERN") == names[::-1]
+    assert await titles(page, q="lanterns") == [names[3], names[1]]
+    assert await titles(page, q="lantérns") == [names[3], names[1]]
+    assert await titles(page, q="lantern_hou") == [names[2]]
+    assert await titles(page, q="lantern house lant") == [names[2]]
+    assert await titles(page, q="lanternsx") == []
+    # So many words begin so that they are no longer asked for one by one.
+    await page.lim.gallery.keep_text(handles[0], [f"lantern{number}" for number in range(60)])
+    assert await titles(page, q="lantern") == names[::-1]
+    assert await titles(page, q="lantern5 png") == [names[0]]
+
+
 async def test_pages_continue_where_the_last_one_ended(page: RunningStudio) -> None:
     for number in range(5):
         await see(page.lim, f"circle {number}")

@@ -1,13 +1,17 @@
-"""One client of the server: what it supports, what it is sent, and when it is gone."""
+"""The clients of the server: what each supports, what it is sent, and when it is gone."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from typing import TYPE_CHECKING
 
 from limner.frontends.appserver.protocol.base import OUR_NOTIFICATIONS
 from limner.net.jsonrpc import INVALID_REQUEST, RpcError, encode_notification
 from limner.net.jsonrpc_peer import Log, Meter, Peer, PendingRequests, RequestServer, Transport
+
+if TYPE_CHECKING:
+    from limner.frontends.appserver.protocol.notifications import Notice
 
 
 class ClientConnection(Peer):
@@ -100,3 +104,29 @@ def broadcast(connections: Iterable[ClientConnection], method: str, params: obje
         message = encode_notification(method, params, emittedAtMs=time.time_ns() // 1_000_000)
         for connection in wanting:
             connection.post(message)
+
+
+class Clients:
+    """Every client that has sent `initialize` and is still connected."""
+
+    def __init__(self) -> None:
+        self._clients: set[ClientConnection] = set()
+
+    def add(self, client: ClientConnection) -> None:
+        """Add a client until it is gone."""
+        self._clients.add(client)
+        client.on_close(lambda: self._clients.discard(client))
+
+    @property
+    def are_waiting(self) -> bool:
+        """Whether one of them waits for a response."""
+        return any(client.unanswered for client in self._clients)
+
+    def notify(self, notice: Notice, *, without: Collection[ClientConnection] = ()) -> None:
+        """Send a notification to every client of the second protocol except for some."""
+        # `initialize` does without the types of all notifications.
+        from limner.frontends.appserver.protocol.notifications import METHOD_OF  # noqa: PLC0415
+
+        others = self._clients.difference(without)
+        wanting = [client for client in others if not client.is_first_protocol]
+        broadcast(wanting, METHOD_OF[type(notice)], notice)

@@ -18,14 +18,15 @@ from typing import TYPE_CHECKING, cast
 
 from limner.display_text import clean_text
 from limner.errors import UserError
+from limner.frontends.appserver.connection import Clients
 from limner.frontends.appserver.dispatch import Dispatcher, RpcHandler, serve_stdio
 from limner.frontends.appserver.methods import Handlers
-from limner.frontends.appserver.subscribers import Clients
+from limner.frontends.metrics_option import MetricsAddress, metrics_served
 from limner.net.jsonrpc_lines import standard_streams
 from limner.net.jsonrpc_peer import PendingRequests
 from limner.net.redaction import redact
-from limner.net.websocket import require_library
 from limner.settings import Settings, all_settings, load
+from limner.storage.home import Home
 
 if TYPE_CHECKING:
     from limner.client import Limner
@@ -155,6 +156,7 @@ def serve(
     overrides: Iterable[str] = (),
     token_file: Path | None = None,
     no_token: bool = False,
+    metrics: MetricsAddress | None = None,
 ) -> None:
     """Run a server to its end.
 
@@ -163,6 +165,7 @@ def serve(
         overrides: settings as ``key=value``.
         token_file: contains the token that clients need on TCP; otherwise the server makes one.
         no_token: clients need none.
+        metrics: the address for the metrics of this server.
 
     Raises:
         LimnerError: it cannot be started, or its only client had to be cut off.
@@ -172,7 +175,14 @@ def serve(
         cwd=Path.cwd(),
         config=read_overrides(overrides),
     )
-    run(host, Handlers(host), listen=listen, token_file=token_file, no_token=no_token)
+    run(
+        host,
+        Handlers(host),
+        listen=listen,
+        token_file=token_file,
+        no_token=no_token,
+        metrics=metrics,
+    )
 
 
 def run(
@@ -182,6 +192,7 @@ def run(
     listen: str,
     token_file: Path | None = None,
     no_token: bool = False,
+    metrics: MetricsAddress | None = None,
 ) -> None:
     """Serve a table of handlers to the end; see `serve`."""
     dispatcher = Dispatcher(table, pending=host.pending, log=host.log)
@@ -189,10 +200,11 @@ def run(
         if listen == STDIO:
             with standard_streams() as (source, target):
                 work = serve_stdio(dispatcher, source=source, target=target)
-                asyncio.run(_until_stopped(host, work))
+                asyncio.run(_until_stopped(host, work, metrics))
         else:
             from limner.frontends import server_token  # noqa: PLC0415 - stdio needs none of these
             from limner.frontends.appserver import listen_socket  # noqa: PLC0415
+            from limner.net.websocket import require_library  # noqa: PLC0415
 
             require_library()
             from limner.frontends.appserver import websocket  # noqa: PLC0415
@@ -205,15 +217,22 @@ def run(
             work = websocket.serve_websocket(
                 dispatcher, address, token=options, home=home, log=host.log
             )
-            asyncio.run(_until_stopped(host, work))
+            asyncio.run(_until_stopped(host, work, metrics))
     finally:
         host.log.close()
 
 
-async def _until_stopped(host: Host, work: Coroutine[None, None, None]) -> None:
+async def _until_stopped(
+    host: Host, work: Coroutine[None, None, None], metrics: MetricsAddress | None
+) -> None:
     """Run until the end of the work or until SIGTERM."""
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
-    task = asyncio.ensure_future(work)
+
+    async def serve_all() -> None:
+        async with metrics_served(metrics, home=Home(host.settings.home)):
+            await work
+
+    task = asyncio.ensure_future(serve_all())
 
     def stop() -> None:
         stopped.set()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Protocol
 
-from limner.frontends.appserver.connection import ClientConnection, broadcast
+from limner.frontends.appserver.connection import ClientConnection, Clients, broadcast
 from limner.frontends.appserver.protocol.notifications import FOR_EVERYONE, METHOD_OF, Notice
 from limner.net.jsonrpc_peer import PendingRequest
 from limner.wires.items import Item
@@ -26,29 +26,6 @@ class Subscriber(Protocol):
     def request(self, request: PendingRequest) -> None:
         """Send a request of the server."""
         ...
-
-
-class Clients:
-    """Every client that has sent `initialize` and is still connected."""
-
-    def __init__(self) -> None:
-        self._clients: set[ClientConnection] = set()
-
-    def add(self, client: ClientConnection) -> None:
-        """Add a client until it is gone."""
-        self._clients.add(client)
-        client.on_close(lambda: self._clients.discard(client))
-
-    @property
-    def are_waiting(self) -> bool:
-        """Whether one of them waits for a response."""
-        return any(client.unanswered for client in self._clients)
-
-    def notify(self, notice: Notice, *, without: Collection[ClientConnection] = ()) -> None:
-        """Send a notification to every client of the second protocol except for some."""
-        others = self._clients.difference(without)
-        wanting = [client for client in others if not client.is_first_protocol]
-        broadcast(wanting, METHOD_OF[type(notice)], notice)
 
 
 class Subscribers:

@@ -23,6 +23,7 @@ from limner.agent.session_options import SessionOptions
 from limner.agent.sessions import new_id
 from limner.client import Limner
 from limner.errors import LimnerError
+from limner.frontends.appserver.connection import Clients
 from limner.frontends.appserver.protocol.notifications import (
     ErrorNotification,
     ThreadStatusChangedNotification,
@@ -31,7 +32,7 @@ from limner.frontends.appserver.protocol.notifications import (
 )
 from limner.frontends.appserver.protocol.threads import Idle, ThreadStatus
 from limner.frontends.appserver.rpc_errors import invalid_request, not_open, turn_error
-from limner.frontends.appserver.subscribers import Clients, Subscribers
+from limner.frontends.appserver.subscribers import Subscribers
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.tool_specs import names_for_model
 from limner.net.jsonrpc_peer import PendingRequests

@@ -17,7 +17,7 @@ from limner.agent.session import Session, SessionAbout
 from limner.agent.session_options import OPTIONS_KEY, SessionOptions, parse_options
 from limner.client import Limner
 from limner.errors import InputInvalid, LimnerError
-from limner.frontends.appserver.connection import ClientConnection
+from limner.frontends.appserver.connection import ClientConnection, Clients
 from limner.frontends.appserver.protocol.threads import Active
 from limner.frontends.appserver.rpc_errors import (
     check_id,
@@ -26,7 +26,6 @@ from limner.frontends.appserver.rpc_errors import (
     not_stored,
     single_writer,
 )
-from limner.frontends.appserver.subscribers import Clients
 from limner.frontends.appserver.thread import LiveThread, UnfinishedTurn
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.tool_specs import names_for_model
@@ -45,12 +44,14 @@ CLOSE_TIMEOUT_S = 1.0
 class ThreadTable:
     """Opens threads, and closes those that had no subscriber and no turn for half an hour.
 
+    If hosts share the database, it closes them at once: their clients may come back elsewhere.
+
     Args:
         lim: stores the sessions.
         pending: the requests to clients.
         log: gets the errors that no client sees.
         clients: every client of the server.
-        idle_s: how long an unused thread stays open.
+        idle_s: how long an unused thread stays open, if that is not by this rule.
 
     Attributes:
         limner: stores the sessions.
@@ -66,9 +67,11 @@ class ThreadTable:
         pending: PendingRequests,
         log: Callable[[str], None],
         clients: Clients,
-        idle_s: float = IDLE_S,
+        idle_s: float | None = None,
     ) -> None:
-        self.limner, self._pending, self._log, self._idle_s = lim, pending, log, idle_s
+        self.limner, self._pending, self._log = lim, pending, log
+        usual_s = 0.0 if lim.store.is_shared else IDLE_S
+        self._idle_s = usual_s if idle_s is None else idle_s
         self.clients = clients
         self.live: dict[str, LiveThread] = {}
         self.defaults = SessionOptions()

@@ -13,6 +13,7 @@ from pathlib import Path
 from limner.errors import UserError
 from limner.frontends.appserver.server import STDIO, serve
 from limner.frontends.cli.output import CommandResult
+from limner.frontends.metrics_option import add_option
 
 EXAMPLE = """\
 examples:
@@ -56,6 +57,7 @@ def configure(parser: ArgumentParser) -> None:
         help="the token that clients must send (default: LIMNER_APP_SERVER_TOKEN, or a new one)",
     )
     parser.add_argument("--no-token", action="store_true", help="serve every user of this machine")
+    add_option(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="the folder for the schemas")
 
 
@@ -73,5 +75,6 @@ def run(args: Namespace) -> CommandResult:
         overrides=args.config,
         token_file=args.ws_token_file,
         no_token=args.no_token,
+        metrics=args.metrics,
     )
     return CommandResult(value={"listen": args.listen})

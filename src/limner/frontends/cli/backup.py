@@ -26,6 +26,8 @@ examples:
   limner backup ~/limner.tar --overwrite --json
 """
 
+PG_DUMP = 'pg_dump --format=custom --file=limner.dump "$LIMNER_STORE" writes a copy.'
+
 
 def configure(parser: ArgumentParser) -> None:
     """Add the command's arguments."""
@@ -48,7 +50,7 @@ async def _back_up(args: Namespace) -> CommandResult:
     async with Limner() as lim, waiting.shown():
         context = lim.person()
         path = context.reach.resolve_write(args.file, cwd=context.cwd)
-        lim.store.refuse_shared("`limner backup`")
+        lim.store.refuse_shared("`limner backup`", instead=PG_DUMP)
         await lim.store.open()  # it refuses a database that is lost or damaged
         written = await asyncio.to_thread(
             write_backup, lim.home, path, overwrite=args.overwrite, progress=tell

@@ -22,7 +22,7 @@ from limner.frontends.cli.arguments import add_budget_flag
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
 from limner.pictures.request import Progress
-from limner.tools.batches import BatchManifest, BatchPlan, budget_of, check_export
+from limner.tools.batches import BATCH_NAME, BatchManifest, BatchPlan, budget_of, check_export
 
 EXAMPLE = """\
 examples:
@@ -261,8 +261,8 @@ def _out(lim: Limner, path: str | None) -> Path | None:
 
 
 def _name(lim: Limner, given: str) -> str:
-    """The name of a batch: the path of its manifest, or its id."""
-    if given.startswith("batch_") and not Path(given).exists():
+    """The name of a batch: the path of its manifest, or its id or name."""
+    if BATCH_NAME.fullmatch(given) and not Path(given).exists():
         return given
     return str(lim.person().reach.resolve_read(given, cwd=lim.cwd))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Coroutine
 from importlib import import_module
 from importlib.util import find_spec
@@ -18,7 +18,9 @@ from typing import Any
 from limner.errors import MissingExtra, UserError
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.mcp import install
+from limner.frontends.metrics_option import add_option, metrics_served, read_address
 from limner.settings.home import find_home
+from limner.storage.home import Home
 
 EXAMPLE = """\
 examples:
@@ -30,7 +32,6 @@ examples:
   LIMNER_MCP_TOKEN=… limner mcp --http 0.0.0.0:8790 --allow-host studio.lan
 """
 TOKEN_VARIABLE = "LIMNER_MCP_TOKEN"  # noqa: S105 - the name of a variable
-MAX_PORT = 65_535
 _INSTALLING = {
     "install": install.run_install,
     "uninstall": install.run_uninstall,
@@ -41,7 +42,7 @@ _INSTALLING = {
 def configure(parser: ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument(
-        "--http", type=_address, metavar="HOST:PORT", help="serve over HTTP, at /mcp"
+        "--http", type=read_address, metavar="HOST:PORT", help="serve over HTTP, at /mcp"
     )
     parser.add_argument(
         "--token-file",
@@ -65,6 +66,7 @@ def configure(parser: ArgumentParser) -> None:
         metavar="NAME",
         help="another name that clients use for this machine; may be given again",
     )
+    add_option(parser)
     parser.add_argument("--oauth-issuer", metavar="URL", help="accept the tokens of this issuer")
     parser.add_argument(
         "--oauth-jwks", metavar="FILE_OR_URL", help="the keys that the issuer signs with"
@@ -97,7 +99,12 @@ def run(args: Namespace) -> CommandResult:
     server = import_module("limner.frontends.mcp.server").McpServer(
         env=os.environ, cwd=Path.cwd(), folders=folders
     )
-    asyncio.run(serve(server))
+
+    async def serve_all() -> None:
+        async with metrics_served(args.metrics, home=Home(find_home(os.environ, cwd=Path.cwd()))):
+            await serve(server)
+
+    asyncio.run(serve_all())
     return CommandResult(value={})
 
 
@@ -141,10 +148,3 @@ def _oauth(args: Namespace, http: Any) -> Any:
         raise UserError("--oauth-issuer, --oauth-jwks and --oauth-resource belong together")
     issuer, resource, keys = given
     return http.OAuth(issuer=issuer, resource=resource, keys=keys, scopes=args.oauth_scope)
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, colon, port = text.rpartition(":")
-    if not (colon and host and port.isdecimal() and int(port) <= MAX_PORT):
-        raise ArgumentTypeError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:8790")
-    return host, int(port)

@@ -5,7 +5,6 @@ Standard output is written here and nowhere else, so that it carries the result 
 
 from __future__ import annotations
 
-import json
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -147,6 +146,8 @@ def _unexpected(bug: Exception) -> LimnerError:
 
 
 def _as_json(value: Mapping[str, Any]) -> str:
+    import json  # noqa: PLC0415 - a server that speaks JSON-RPC does without it
+
     text = json.dumps(msgspec.to_builtins(value), ensure_ascii=False, separators=(",", ":"))
     # A lone surrogate, as in a file name that is not UTF-8, becomes a JSON escape.
     return text.encode("utf-8", "backslashreplace").decode()

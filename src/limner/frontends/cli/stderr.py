@@ -11,7 +11,7 @@ import sys
 from limner.display_text import clean_text
 
 # The columns of a line, if two blanks or more separate them.
-_COLUMNS = re.compile(r"\s*(?:\S+(?: \S+)*\s{2,})*")
+_COLUMNS = r"\s*(?:\S+(?: \S+)*\s{2,})*"
 CLEAR_LINE = "\r\x1b[2K"
 _SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 # Python has no error of its own for these.
@@ -42,7 +42,7 @@ def wrapped(text: str, columns: int) -> str:
         if wcwidth.width(line) < columns:
             lines.append(line)
             continue
-        columns_before = _COLUMNS.match(line)
+        columns_before = re.match(_COLUMNS, line)
         indent = wcwidth.width(columns_before[0]) if columns_before else 0
         lines += wcwidth.wrap(
             line,

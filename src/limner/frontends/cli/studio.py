@@ -13,6 +13,7 @@ from importlib.util import find_spec
 
 from limner.errors import MissingExtra
 from limner.frontends.cli.output import CommandResult
+from limner.frontends.metrics_option import add_option, metrics_served
 
 MAX_PORT = 65_535
 EXAMPLE = """\
@@ -27,6 +28,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--port", type=_port, metavar="N", help="the port (default: 8799, or any free port)"
     )
+    add_option(parser)
     parser.add_argument("--no-open", action="store_true", help="do not open the browser")
     parser.add_argument(
         "--proxy",
@@ -66,5 +68,5 @@ async def _serve(args: Namespace) -> None:
     def show(url: str) -> None:
         print(url, file=stream, flush=True)
 
-    async with server.Limner() as lim:
+    async with server.Limner() as lim, metrics_served(args.metrics, home=lim.home):
         await server.serve(lim, options, show=show)

@@ -55,7 +55,7 @@ class CallScopes:
 
     def _find(self, roots: tuple[Path, ...]) -> CallScope:
         offered = (*roots, self._cwd)
-        granted = [Reach.for_model(home=self._home.folder, cwd=folder) for folder in offered]
+        granted = [Reach.for_model(home=self._home, cwd=folder) for folder in offered]
         reach = replace(
             granted[0],
             read=tuple(path for one in granted for path in one.read),
@@ -75,7 +75,7 @@ def owned_folders(paths: Iterable[Path], *, home: Home) -> tuple[Path, ...]:
     for folder in folders:
         if not folder.is_dir():
             raise UserError(f"--allow-folder {folder} is not a folder")
-        reach = Reach.for_model(home=home.folder, cwd=folder)
+        reach = Reach.for_model(home=home, cwd=folder)
         try:
             reach.resolve_write(folder / "picture.png", cwd=folder)
         except ReachDenied as error:

@@ -260,7 +260,7 @@ class Client:
             return ToolContext(
                 session_id=thread.id,
                 cwd=thread.cwd,
-                reach=Reach.for_model(home=self.lim.home.folder, cwd=thread.cwd),
+                reach=Reach.for_model(home=self.lim.home, cwd=thread.cwd),
                 budget_nano=budget_nano,
                 ask=approvals.ask_with(self._approve, thread.id),
             )

@@ -47,10 +47,14 @@ def webp(image: Image.Image, quality: int) -> Candidate:
     return Candidate(WEBP, out.getvalue(), image.size)
 
 
-def lossless_webp(image: Image.Image) -> Candidate:
-    """Encode as lossless WebP, by a fast method: without any effort it is slower and far larger."""
+def lossless_webp(image: Image.Image, *, thorough: bool = False) -> Candidate:
+    """Encode as lossless WebP.
+
+    With a picture on a screen, ``thorough`` takes six times as long, for a tenth to a quarter fewer
+    bytes.
+    """
     out = BytesIO()
-    image.save(out, "WEBP", lossless=True, quality=20, method=1)
+    image.save(out, "WEBP", lossless=True, quality=20, method=1 if thorough else 0)
     return Candidate(WEBP, out.getvalue(), image.size)
 
 
@@ -72,14 +76,29 @@ def unbounded_png(image: Image.Image) -> Candidate:
     return made
 
 
-def palette_png(image: Image.Image, colours: int) -> Candidate:
-    """Encode as PNG with at most 256 colours, which is nearly lossless for flat pictures."""
-    # The better method cannot keep transparency.
-    method = Image.Quantize.MEDIANCUT if image.mode == "RGB" else Image.Quantize.FASTOCTREE
-    reduced = image.quantize(colours, method, dither=Image.Dither.NONE)
+def palette_png(image: Image.Image, colours: int, *, quick: bool = False) -> Candidate:
+    """Encode as PNG with at most 256 colours, which is nearly lossless for flat pictures.
+
+    ``quick`` chooses the colours from one pixel in nine, in a sixth of the time.
+    """
     out = BytesIO()
+    reduced = _reduce_quickly(image, colours) if quick else _reduce(image, colours)
     reduced.save(out, "PNG", compress_level=_PNG_LEVEL_FLAT)
     return Candidate(PNG, out.getvalue(), image.size)
+
+
+def _reduce(image: Image.Image, colours: int) -> Image.Image:
+    # The better method cannot keep transparency.
+    method = Image.Quantize.MEDIANCUT if image.mode == "RGB" else Image.Quantize.FASTOCTREE
+    return image.quantize(colours, method, dither=Image.Dither.NONE)
+
+
+def _reduce_quickly(image: Image.Image, colours: int) -> Image.Image:
+    if image.mode != "RGB":
+        return _reduce(image, colours)
+    size = max(1, image.width // 3), max(1, image.height // 3)
+    palette = _reduce(image.resize(size, Image.Resampling.NEAREST), colours)
+    return image.quantize(palette=palette, dither=Image.Dither.NONE)
 
 
 def is_flat(image: Image.Image, share: float = FLAT_SHARE) -> bool:

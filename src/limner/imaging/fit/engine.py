@@ -25,6 +25,8 @@ _MAX_TRIES = 12
 # Dense text that was scaled has fewer equal pixels than any screen, and more than any photograph.
 SHARP_FLAT_SHARE = 0.25
 FAST_COLOURS = (256,)
+# The most that a thorough encoding without loss saves.
+THOROUGH_GAIN = 1.3
 # Text of one colour on another stays sharp in so few colours.
 SHARP_COLOURS = (256, 64, 16)
 
@@ -98,7 +100,7 @@ def encode_fast(source: DecodedSource, request: FitRequest) -> Candidate:
     """One encoding under the byte limit; further ones only if the first is over it."""
     image = source.at_size(request.size_for(source.part))
     if is_flat(image):
-        for flat in _encode_flat(image, request, FAST_COLOURS):
+        for flat in _encode_flat(image, request, FAST_COLOURS, request.max_bytes):
             if len(flat.data) <= request.max_bytes:
                 return flat
     return _encode_photo(image, request, request.max_bytes)
@@ -117,7 +119,7 @@ def encode_sharp(source: DecodedSource, request: FitRequest, *, original_bytes: 
     wanted = min(original_bytes, request.max_bytes)
     if is_flat(image, SHARP_FLAT_SHARE):
         tried: list[Candidate] = []
-        for flat in _encode_flat(image, request, SHARP_COLOURS):
+        for flat in _encode_flat(image, request, SHARP_COLOURS, wanted):
             if len(flat.data) <= wanted:
                 return flat
             tried.append(flat)
@@ -128,15 +130,19 @@ def encode_sharp(source: DecodedSource, request: FitRequest, *, original_bytes: 
 
 
 def _encode_flat(
-    image: Image.Image, request: FitRequest, colours: Sequence[int]
+    image: Image.Image, request: FitRequest, colours: Sequence[int], wanted_bytes: int
 ) -> Iterator[Candidate]:
     """The picture without loss, then in fewer and fewer colours, in the formats that can."""
     if WEBP in request.formats:
-        yield encoders.lossless_webp(image)
+        first = encoders.lossless_webp(image)
+        yield first
+        if len(first.data) <= wanted_bytes * THOROUGH_GAIN:
+            yield encoders.lossless_webp(image, thorough=True)
     elif PNG in request.formats:
         yield encoders.unbounded_png(image)
     if PNG in request.formats:
-        yield from (encoders.palette_png(image, count) for count in colours)
+        quick = request.mode == "fast"
+        yield from (encoders.palette_png(image, count, quick=quick) for count in colours)
 
 
 def _encode_photo(full: Image.Image, request: FitRequest, wanted_bytes: int) -> Candidate:

@@ -67,6 +67,7 @@ DELETE FROM batch_rows
 WHERE batch_id = :batch_id AND load <> :load AND state IN ('waiting', 'failed') AND cost_nano = 0;
 
 -- name: batch_claim
+-- The next rows; if there are keys, only of these.
 UPDATE batch_rows
 SET state = 'running', owner = :owner, tries = tries + 1, updated_ms = :now_ms
 WHERE batch_id = :batch_id
@@ -74,6 +75,10 @@ WHERE batch_id = :batch_id
         SELECT next.row_key FROM batch_rows AS next
         WHERE next.batch_id = :batch_id AND next.state = 'waiting'
             AND next.not_before_ms <= :now_ms
+            AND (
+                CAST(:keys AS TEXT) IS NULL
+                OR next.row_key IN (SELECT value FROM json_each(:keys))
+            )
         ORDER BY next.number
         LIMIT :count
     )
@@ -115,20 +120,30 @@ WHERE batch_id = :batch_id AND row_key = :row_key AND state = 'running' AND owne
 -- name: batch_rows_retry
 -- Failed rows that cost nothing wait again.
 UPDATE batch_rows SET state = 'waiting', tries = 0, not_before_ms = 0, updated_ms = :now_ms
-WHERE batch_id = :batch_id AND state = 'failed' AND cost_nano = 0;
+WHERE batch_id = :batch_id AND state = 'failed' AND cost_nano = 0
+    AND (CAST(:keys AS TEXT) IS NULL OR row_key IN (SELECT value FROM json_each(:keys)));
 
 -- name: batch_rows_reopen
 -- Failed rows whose payment is uncertain: their results may be there by now.
 UPDATE batch_rows SET state = 'running', owner = :owner, updated_ms = :now_ms
 WHERE batch_id = :batch_id AND state = 'failed' AND cost_source = 'unknown' AND cost_nano > 0
+    AND (CAST(:keys AS TEXT) IS NULL OR row_key IN (SELECT value FROM json_each(:keys)))
 RETURNING row_key, number, tool, arguments, tries;
 
 -- name: batch_counts
 SELECT state, count(*) AS count FROM batch_rows WHERE batch_id = :batch_id GROUP BY state;
 
+-- name: batch_rows_named
+SELECT
+    row_key, number, tool, arguments, state, tries, cost_nano, cost_source, picture, result, error
+FROM batch_rows
+WHERE batch_id = :batch_id AND row_key IN (SELECT value FROM json_each(:keys));
+
 -- name: batch_next_ms
 -- When the next waiting row may be claimed; NULL if none waits.
-SELECT min(not_before_ms) AS ms FROM batch_rows WHERE batch_id = :batch_id AND state = 'waiting';
+SELECT min(not_before_ms) AS ms FROM batch_rows
+WHERE batch_id = :batch_id AND state = 'waiting'
+    AND (CAST(:keys AS TEXT) IS NULL OR row_key IN (SELECT value FROM json_each(:keys)));
 
 -- name: batch_rows_page
 SELECT

@@ -1,4 +1,4 @@
--- The pictures that a person looks for, the newest first; triggers keep the table (migrations 14, 17, 18 and 19).
+-- The pictures that a person looks for, the newest first; triggers keep the table (migrations 14 and 17 to 20).
 -- Each of the `gallery_by_*` queries starts with the index of one filter. An empty text is no filter.
 
 -- name: gallery_page
@@ -31,10 +31,22 @@ ORDER BY id DESC LIMIT :limit OFFSET :skip;
 -- name: gallery_by_words
 SELECT id
 FROM gallery_text CROSS JOIN gallery ON gallery.id = gallery_text.rowid
-WHERE gallery_text MATCH :words AND gallery_text.rowid < :before
+WHERE gallery_text MATCH (SELECT group_concat(value, ' AND ') FROM json_each(:words))
+    AND gallery_text.rowid < :before
     AND :session_id IN ('', session_id) AND :day IN ('', day) AND :model IN ('', model)
     AND :provider IN ('', provider) AND cost_nano >= :cost_nano
 ORDER BY gallery_text.rowid DESC LIMIT :limit OFFSET :skip;
+
+-- name: gallery_terms
+-- The words of the index that begin so. Each step goes to the next word, past the pictures of one.
+WITH RECURSIVE found (term) AS (
+    SELECT (SELECT term FROM gallery_text_terms WHERE term >= :word LIMIT 1)
+    UNION ALL
+    SELECT (SELECT term FROM gallery_text_terms WHERE term >= found.term || char(1) LIMIT 1)
+    FROM found
+    WHERE substr(found.term, 1, length(:word)) = :word
+)
+SELECT term FROM found WHERE substr(term, 1, length(:word)) = :word LIMIT :limit;
 
 -- name: gallery_by_session
 SELECT id FROM gallery INDEXED BY gallery_by_session

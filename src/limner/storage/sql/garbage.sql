@@ -71,6 +71,12 @@ WHERE parent IN (SELECT value FROM json_each(:handles))
 UNION
 SELECT parent, picture FROM drawn_from WHERE parent IN (SELECT value FROM json_each(:handles));
 
+-- name: garbage_stored
+-- Which of these pictures came, or came again, since a time.
+SELECT handle FROM pictures
+WHERE handle IN (SELECT value FROM json_each(:handles))
+    AND coalesce(stored_ms, created_ms) >= :since_ms;
+
 -- name: garbage_known
 -- Which of these handles have become pictures, or were delivered for a job.
 SELECT handle FROM pictures WHERE handle IN (SELECT value FROM json_each(:handles))

@@ -2,8 +2,13 @@
 -- Record a picture; one that is known already keeps its first row, and one that was deleted is back.
 INSERT INTO pictures (handle, mime, width, height, size_bytes, parent, lineage, created_ms)
 VALUES (:handle, :mime, :width, :height, :size_bytes, :parent, :lineage, :created_ms)
-ON CONFLICT (handle) DO UPDATE SET deleted_ms = NULL
+ON CONFLICT (handle) DO UPDATE SET deleted_ms = NULL, stored_ms = excluded.created_ms
 WHERE pictures.deleted_ms IS NOT NULL;
+
+-- name: picture_stored
+-- Note that the bytes of a known picture were stored again; within a minute, once is enough.
+UPDATE pictures SET stored_ms = :now_ms
+WHERE handle = :handle AND coalesce(stored_ms, created_ms) < :now_ms - 60000;
 
 -- name: picture_get
 -- One picture by its handle.

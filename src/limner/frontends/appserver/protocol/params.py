@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar, cast
@@ -19,9 +18,10 @@ MAX_MESSAGE_CHARS = 300
 
 _UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError)
 
-_MISSING = re.compile(r"Object missing required field `(?P<field>[^`]*)`")
-_PATH = re.compile(r" - at `(?P<path>[^`]*)`$")
-_STEP = re.compile(r"\.(?P<member>[^.\[\]]+)|\[(?P<index>\d+)\]")
+# Compiled at the first error.
+_MISSING = r"Object missing required field `(?P<field>[^`]*)`"
+_PATH = r" - at `(?P<path>[^`]*)`$"
+_STEP = r"\.(?P<member>[^.\[\]]+)|\[(?P<index>\d+)\]"
 _WANTED = {
     "str": "a string",
     "bool": "a boolean",
@@ -91,6 +91,8 @@ def _is_null_or_false(value: msgspec.Raw) -> bool:
 
 def describe(value: object) -> str:
     """A JSON value for an error message: its type, and the value if it is short."""
+    import json  # noqa: PLC0415 - only an error needs it
+
     shown = json.dumps(value)[:MAX_SHOWN_CHARS] if isinstance(value, bool | int | float) else ""
     match value:
         case None:
@@ -124,10 +126,10 @@ def _unreadable(error: Exception) -> InputInvalid:
 
 def _problem(error_text: str, kind: Any, params: object) -> tuple[str, str | None]:
     """The error message, and the member that is wrong."""
-    found = _PATH.search(error_text)
+    found = re.search(_PATH, error_text)
     steps = list(_steps(found["path"])) if found else []
     field = "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in steps).lstrip(".") or None
-    if (missing := _MISSING.match(error_text)) is not None:
+    if (missing := re.match(_MISSING, error_text)) is not None:
         return f"missing field `{missing['field']}`", missing["field"]
     value = _value_at(params, steps)
     wanted = list(_types_at(inspect.type_info(kind), steps))
@@ -153,7 +155,7 @@ def _expectation(error_text: str) -> str:
 
 
 def _steps(path: str) -> Iterator[str | int]:
-    for step in _STEP.finditer(path):
+    for step in re.finditer(_STEP, path):
         yield step["member"] if step["index"] is None else int(step["index"])
 
 

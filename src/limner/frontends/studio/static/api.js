@@ -7,6 +7,10 @@ export class Failed extends Error {
   }
 }
 
+async function ask(path, options) {
+  try { return await fetch(path, options); } catch { throw new Failed({ message: "The server does not answer." }, 0); }
+}
+
 async function read(response) {
   const body = await response.json().catch(() => ({}));
   if (response.ok) return body;
@@ -18,10 +22,10 @@ const query = (fields) => {
   return given.length ? "?" + new URLSearchParams(given) : "";
 };
 
-export const get = async (path, fields = {}) => read(await fetch(path + query(fields)));
+export const get = async (path, fields = {}) => read(await ask(path + query(fields)));
 
 export const send = async (method, path, body = {}) =>
-  read(await fetch(path, {
+  read(await ask(path, {
     method,
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
@@ -29,7 +33,7 @@ export const send = async (method, path, body = {}) =>
 
 // A file that the server makes -> the browser saves it.
 export async function save(path, body, name) {
-  const response = await fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+  const response = await ask(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
   if (!response.ok) return read(response);
   const url = URL.createObjectURL(await response.blob());
   Object.assign(document.createElement("a"), { href: url, download: name }).click();
@@ -37,10 +41,10 @@ export async function save(path, body, name) {
 }
 
 export const upload = async (file) =>
-  read(await fetch("/api/pictures" + query({ name: file.name }), { method: "POST", body: file }));
+  read(await ask("/api/pictures" + query({ name: file.name }), { method: "POST", body: file }));
 
 export const uploadMask = async (handle, blob) =>
-  read(await fetch(`/api/pictures/${handle}/masks`, { method: "POST", body: blob }));
+  read(await ask(`/api/pictures/${handle}/masks`, { method: "POST", body: blob }));
 
 export const thumbnail = (handle) => `/api/pictures/${handle}/thumbnail`;
 export const file = (handle) => `/api/pictures/${handle}/file`;

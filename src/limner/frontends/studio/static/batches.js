@@ -4,19 +4,19 @@ import { html, useEffect, useState } from "/static/vendor/preact-htm.js";
 import { get, send } from "/static/api.js";
 import { confirmed } from "/static/dialog.js";
 import { follow, onRun } from "/static/runs.js";
-import { atMost, count, moment, usd } from "/static/words.js";
+import { atMost, count, errorText, moment, usd } from "/static/words.js";
 
 const ASK_MS = 3000;
 const fileName = (path) => path.split(/[/\\]/).pop();
 
 const amount = (sum) => (sum ? usd(sum) : "$0");
 
-const wordsOf = (batch) => [
+const wordsOf = (batch) => (batch.state === "loading" ? "Its rows are read. If that does not end, run it again." : [
   `${batch.done.toLocaleString()} of ${count(batch.rows, "row")} done`,
   ...(batch.failed ? [`${batch.failed.toLocaleString()} failed`] : []),
   ...(batch.running ? [`${batch.running.toLocaleString()} running`] : []),
   `${amount(batch.spent_usd)} of ${amount(batch.budget_usd)}${batch.unknown_usd ? `, ${usd(batch.unknown_usd)} of it uncertain` : ""}`,
-].join(" · ");
+].join(" · "));
 
 function Batch({ batch, act }) {
   const ended = batch.done + batch.failed;
@@ -27,14 +27,15 @@ function Batch({ batch, act }) {
     if (await confirmed({ title: `Cancel ${fileName(batch.name)}?`, text, yes: "Cancel the batch" })) act(`/api/batches/${batch.id}/cancel`);
   };
   const name = fileName(batch.name);
+  const resume = batch.left_usd ? `Resume for ${atMost(batch.left_usd)}` : "Resume";
   return html`
     <li class="batch" aria-label=${`Batch ${name}`}>
       <div class="batch-head"><strong title=${batch.name}>${name}</strong>
         <span class=${"badge " + { done: "good", cancelled: "bad" }[batch.state]}>${batch.running ? "running" : batch.state}</span>
         <span class="quiet-text">${moment(batch.created_ms)}${batch.lane === "cheap" ? " · cheap lane" : ""}</span>
         <span class="actions">
-          ${canResume && !batch.running && html`<button aria-label=${`Resume ${name}`} onClick=${() => act(`/api/batches/${batch.id}/resume`, { agreed_usd: batch.left_usd })}>
-            ${batch.left_usd ? `Resume for ${atMost(batch.left_usd)}` : "Resume"}</button>`}
+          ${canResume && !batch.running && html`<button aria-label=${`${resume}: ${name}`} onClick=${() => act(`/api/batches/${batch.id}/resume`, { agreed_usd: batch.left_usd })}>
+            ${resume}</button>`}
           ${isOpen && batch.state !== "cancelled" && html`<button class="bad" aria-label=${`Cancel ${name}`} onClick=${cancel}>Cancel</button>`}
         </span></div>
       <progress aria-label=${`Rows of ${name} that have ended`} max=${batch.rows || 1} value=${ended}></progress>
@@ -66,7 +67,7 @@ export function Batches() {
   };
   return html`
     <section aria-labelledby="batches-title"><h2 id="batches-title">Batches</h2>
-      ${error && html`<p class="problem" role="alert">${error.message} ${error.hint || ""}</p>`}
+      ${error && html`<p class="problem" role="alert">${errorText(error)}</p>`}
       ${batches && (batches.length
         ? html`<ul class="rows">${batches.map((one) => html`<${Batch} key=${one.id} batch=${one} act=${act} />`)}</ul>`
         : html`<p class="quiet-text">No batch was run. <code>limner batch run rows.jsonl</code> starts one.</p>`)}

@@ -2,9 +2,9 @@
 
 import { html, useEffect, useState } from "/static/vendor/preact-htm.js";
 import { send } from "/static/api.js";
-import { Slot } from "/static/draw.js";
+import { Slot } from "/static/slot.js";
 import { useRun } from "/static/runs.js";
-import { atMost, count, usd } from "/static/words.js";
+import { atMost, count, errorText, usd } from "/static/words.js";
 
 const KINDS = { pass: "good", fail: "bad", "cannot tell": "" };
 const SAID = { true: "Everything passes.", false: "Something fails.", null: "Something cannot be determined." };
@@ -53,7 +53,7 @@ export function Check({ handle, mark }) {
         <div><button disabled=${(!expect.length && !against) || (run && run.state === "running")}>Check, for free</button></div>
       </form>
       ${run && run.state === "running" && html`<p>${run.message || "Checking"}</p><progress aria-label="Progress"></progress>`}
-      ${(error || (run && run.error)) && html`<p class="problem" role="alert">${(error || run.error).message} ${(error || run.error).hint || ""}</p>`}
+      ${(error || (run && run.error)) && html`<p class="problem" role="alert">${errorText(error || run.error)}</p>`}
       ${details && html`<${Verdicts} details=${details} ask=${order} />`}
     </section>`;
 }

@@ -1,11 +1,11 @@
 // Two pictures -> one above the other with a slider, and the areas in which they differ.
 
-import { html, useEffect, useState } from "/static/vendor/preact-htm.js";
+import { html, useEffect, useRef, useState } from "/static/vendor/preact-htm.js";
 import { file, get } from "/static/api.js";
-import { Slot } from "/static/draw.js";
+import { Slot } from "/static/slot.js";
 import { Icon } from "/static/icons.js";
 import { Viewer } from "/static/picture.js";
-import { count } from "/static/words.js";
+import { count, errorText } from "/static/words.js";
 
 const isHandle = (text) => /^[0-9a-f]{64}$/.test(text || "");
 const WORDS = { changed: "changed", colour: "another colour", moved: "moved", added: "added", removed: "removed" };
@@ -16,12 +16,20 @@ const said = (area) => {
   return WORDS[area.kind];
 };
 
-function Both({ first, second, size, areas, share, isMarked }) {
+function Both({ first, second, size, areas, share, change, isMarked }) {
+  const isDragged = useRef(false);
+  const drag = (event) => {
+    event.stopPropagation();
+    if (!isDragged.current) return;
+    const box = event.currentTarget.parentElement.getBoundingClientRect();
+    change(Math.round(Math.min(100, Math.max(0, (100 * (event.clientX - box.left)) / box.width))));
+  };
   return html`
     <${Viewer} src=${file(first)} width=${size.width} height=${size.height} label="Both pictures, the second one on the right">
       ${(scale) => html`
         <img class="over" src=${file(second)} alt="" draggable=${false} style=${{ clipPath: `inset(0 0 0 ${share}%)` }} />
-        <div class="edge" style=${{ left: share + "%" }}></div>
+        <div class="edge" style=${{ left: share + "%" }} onPointerMove=${drag} onPointerUp=${() => { isDragged.current = false; }}
+          onPointerDown=${(event) => { event.stopPropagation(); isDragged.current = true; event.currentTarget.setPointerCapture(event.pointerId); }}></div>
         ${isMarked && areas.map((area, index) => html`<div key=${index} class="difference" style=${{
           left: area.box.x * scale + "px", top: area.box.y * scale + "px",
           width: area.box.width * scale + "px", height: area.box.height * scale + "px" }}><span>${index + 1}</span></div>`)}`}
@@ -50,7 +58,7 @@ export function Compare({ rest }) {
         <div class="stack">
           <${Slot} label="First picture" handles=${first ? [first] : []} max=${1} change=${(handles) => go(handles[0], second)} />
           <${Slot} label="Second picture" handles=${second ? [second] : []} max=${1} change=${(handles) => go(first, handles[0])} />
-          ${error && html`<p class="problem" role="alert">${error.message}</p>`}
+          ${error && html`<p class="problem" role="alert">${errorText(error)}</p>`}
           ${found && size && html`
             <label class="wide">First and second <input type="range" min="0" max="100" value=${share} onInput=${(event) => setShare(Number(event.target.value))} /></label>
             <label class="check"><input type="checkbox" checked=${isMarked} onChange=${(event) => setMarked(event.target.checked)} /> Mark the differences</label>
@@ -58,7 +66,7 @@ export function Compare({ rest }) {
             ${isSameSize && html`<div role="status"><p>${found.areas.length ? count(found.areas.length + found.left_out, "difference") : "No pixel differs visibly."}</p>
               <ol class="areas">${found.areas.map((area, index) => html`<li key=${index}>${said(area)}, at ${area.box.x}, ${area.box.y} (${area.box.width} × ${area.box.height})</li>`)}</ol></div>`}`}
         </div>
-        ${found && size ? html`<div class="looks"><${Both} first=${first} second=${second} size=${size} areas=${isSameSize ? found.areas : []} share=${share} isMarked=${isMarked} /></div>`
+        ${found && size ? html`<div class="looks"><${Both} first=${first} second=${second} size=${size} areas=${isSameSize ? found.areas : []} share=${share} change=${setShare} isMarked=${isMarked} /></div>`
           : html`<div class="result empty"><p>${first && second && !error ? "Comparing" : "Choose two pictures."}</p></div>`}
       </div>
     </section>`;

@@ -1,6 +1,18 @@
-// A question with two buttons -> whether the user said yes.
+// A question with two buttons -> whether the user said yes; and where the keyboard goes.
 
-import { html, render } from "/static/vendor/preact-htm.js";
+import { html, render, useEffect, useRef } from "/static/vendor/preact-htm.js";
+
+// A button that becomes a field and back: the keyboard goes with it.
+export function useFocusOfField(isField) {
+  const [button, field] = [useRef(), useRef()];
+  const was = useRef(isField);
+  useEffect(() => {
+    const target = isField ? field.current : button.current;
+    if (was.current !== isField && target) target.focus();
+    was.current = isField;
+  }, [isField]);
+  return { button, field };
+}
 
 export const confirmed = ({ title, text, yes }) => new Promise((resolve) => {
   const holder = document.body.appendChild(document.createElement("div"));

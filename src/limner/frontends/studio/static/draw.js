@@ -1,12 +1,12 @@
 // Words, pictures and options -> a quote, and with the user's agreement a picture.
 
 import { html, useEffect, useRef, useState } from "/static/vendor/preact-htm.js";
-import { get, send, thumbnail, upload, uploadMask } from "/static/api.js";
+import { get, send, uploadMask } from "/static/api.js";
 import { MaskEditor, maskOf, regionOf } from "/static/mask.js";
 import { follow, useRun } from "/static/runs.js";
-import { atMost, usd } from "/static/words.js";
-import { Picker } from "/static/picker.js";
+import { atMost, errorText, usd } from "/static/words.js";
 import { Render } from "/static/render.js";
+import { Slot } from "/static/slot.js";
 
 const EMPTY = {
   prompt: "", image: null, imageSize: null, steps: [], references: [], mask: null, model: "", size: "", quality: "standard",
@@ -42,46 +42,12 @@ function useQuote(form) {
   return quote;
 }
 
-const pictureOfDrop = async (transfer) => {
-  const files = [...transfer.files].filter((one) => one.type.startsWith("image/"));
-  const handles = await Promise.all(files.map(async (one) => (await upload(one)).handle));
-  const dragged = /#\/picture\/([0-9a-f]{64})/.exec(transfer.getData("text/uri-list") || "");
-  return dragged ? [...handles, dragged[1]] : handles;
-};
-
-export function Slot({ label, handles, max, change }) {
-  const [error, setError] = useState("");
-  const [isPicking, setPicking] = useState(false);
-  const take = async (promise) => {
-    setError("");
-    try { change([...handles, ...(await promise)].slice(-max)); } catch (problem) { setError(problem.message); }
-  };
-  const paste = (event) => {
-    if (event.clipboardData.files.length) { event.preventDefault(); take(pictureOfDrop(event.clipboardData)); }
-  };
-  return html`
-    <div class="slot" onDragOver=${(event) => event.preventDefault()} onPaste=${paste}
-      onDrop=${(event) => { event.preventDefault(); take(pictureOfDrop(event.dataTransfer)); }}>
-      <span class="label">${label}</span>
-      <div class="chosen">
-        ${handles.map((handle) => html`<span class="chip" key=${handle}>
-          <img src=${thumbnail(handle)} alt="" width="64" height="64" />
-          <button type="button" aria-label="Remove the picture" onClick=${() => change(handles.filter((one) => one !== handle))}>×</button></span>`)}
-        ${handles.length < max && html`<button type="button" class="add" aria-label=${`${label}: from the gallery`} onClick=${() => setPicking(true)}>From the gallery</button>`}
-        ${isPicking && html`<${Picker} pick=${(handle) => change([...handles, handle].slice(-max))} close=${() => setPicking(false)} />`}
-        ${handles.length < max && html`<label class="add">Drop, paste or choose
-          <input type="file" accept="image/*" multiple=${max > 1} onChange=${(event) => take(pictureOfDrop({ files: event.target.files, getData: () => "" }))} /></label>`}
-      </div>
-      ${error && html`<p class="problem" role="alert">${error}</p>`}
-    </div>`;
-}
-
 function Price({ quote }) {
-  if (quote.error) return html`<p class="problem" role="alert">${quote.error.message} ${quote.error.hint || ""}</p>`;
+  if (quote.error) return html`<p class="problem" role="alert">${errorText(quote.error)}</p>`;
   if (!quote.found) return html`<p class="quote">${quote.isWaiting ? "Asking for the price" : "The price stands here before you draw."}</p>`;
   const { found } = quote;
   return html`<p class="quote"><strong>${found.exact ? usd(found.cost_usd) : atMost(found.cost_usd)}</strong>
-    ${found.provider} · ${found.model} · ${found.width} × ${found.height}
+    ${found.provider} · ${found.model} · ${found.width} × ${found.height}
     ${found.notice && html`<br /><span>${found.notice}</span>`}</p>`;
 }
 
@@ -128,7 +94,7 @@ function Result({ id, image, suggest }) {
       </div>
       ${run.state === "done" && html`<p>${usd(run.cost_usd)}${run.text ? " · " + run.text : ""}
         ${image && run.pictures.length === 1 && html` · <a href=${`#/compare/${image}/${run.pictures[0]}`}>Compare with the picture before</a>`}</p>`}
-      ${run.error && html`<p class="problem" role="alert">${run.error.message} ${run.error.hint || ""}</p>`}
+      ${run.error && html`<p class="problem" role="alert">${errorText(run.error)}</p>`}
     </div>`;
 }
 
@@ -166,16 +132,22 @@ function Part({ form, setForm }) {
     </div>`;
 }
 
+// Kept between visits of the page.
+let kept = { form: EMPTY, run: null };
+
 export function Draw({ rest }) {
   const [way, handle] = rest;
-  const [form, setForm] = useState(EMPTY);
+  const isRecalled = /^[0-9a-f]{64}$/.test(handle || "");
+  const [form, setForm] = useState(isRecalled ? EMPTY : kept.form);
   const [models, setModels] = useState([]);
-  const [run, setRun] = useState(null);
+  const [run, setRun] = useState(isRecalled ? null : kept.run);
+  kept = { form, run };
   const [error, setError] = useState(null);
   useEffect(() => { get("/api/models").then((found) => setModels(found.models), setError); }, []);
   useEffect(() => {
+    if (!isRecalled) return;
     setRun(null);
-    if (/^[0-9a-f]{64}$/.test(handle || "")) recall(way, handle).then(setForm, setError);
+    recall(way, handle).then(setForm, setError);
   }, [way, handle]);
   const quote = useQuote(form);
   const set = (name) => (event) => setForm((now) => ({ ...now, [name]: event.target.value }));
@@ -201,6 +173,7 @@ export function Draw({ rest }) {
   return html`
     <section class="desk">
       <header class="bar"><h1>${way === "render" ? "Render" : verb}</h1>
+        ${way !== "render" && form !== EMPTY && html`<button class="quiet" onClick=${() => { setForm(EMPTY); setRun(null); setError(null); location.hash = "#/draw"; }}>Start over</button>`}
         <div class="tabs">
           <a class="button" href="#/draw" aria-current=${way !== "render" ? "true" : null}>Draw or change</a>
           <a class="button" href="#/draw/render" aria-current=${way === "render" ? "true" : null}>Render a document</a>
@@ -216,7 +189,7 @@ export function Draw({ rest }) {
           <${Options} form=${form} set=${set} models=${models} quote=${quote} />
           <div class="order"><${Price} quote=${quote} />
             <button class="main" disabled=${!quote.found}>${verb}${quote.found && quote.found.cost_usd ? ` for ${atMost(quote.found.cost_usd).replace("at most ", "")}` : ""}</button></div>
-          ${error && html`<p class="problem" role="alert">${error.message} ${error.hint || ""}</p>`}
+          ${error && html`<p class="problem" role="alert">${errorText(error)}</p>`}
         </form>
         <div class="stack">
           ${(run || !form.image) && html`<${Result} id=${run} image=${form.image} suggest=${(prompt) => setForm({ ...form, prompt })} />`}

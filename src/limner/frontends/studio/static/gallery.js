@@ -5,7 +5,9 @@ import { get, save, send, thumbnail } from "/static/api.js";
 import { confirmed } from "/static/dialog.js";
 import { Icon } from "/static/icons.js";
 import { follow, onRun } from "/static/runs.js";
-import { count, day, nameOf, usd } from "/static/words.js";
+import { shortId, useSessions } from "/static/sessions.js";
+import { useTaker } from "/static/slot.js";
+import { count, day, errorText, nameOf, usd } from "/static/words.js";
 
 const CHUNK = 60;
 const MAX_CHUNKS = 40;
@@ -88,9 +90,13 @@ function useSize(ref) {
 
 function Filters({ filters, change }) {
   const [choices, setChoices] = useState([]);
+  const sessions = useSessions();
   const box = useRef();
+  const load = () => get("/api/gallery").then((found) => setChoices(found.models), () => {});
+  // A new picture may be the first of its model.
+  onRun((event) => { if (["done", "gallery", "changed", "restarted"].includes(event)) load(); });
   useEffect(() => {
-    get("/api/gallery").then((found) => setChoices(found.models), () => {});
+    load();
     const focus = (event) => {
       if (event.key !== "/" || event.target.closest("input, textarea, select, dialog")) return;
       event.preventDefault();
@@ -104,7 +110,7 @@ function Filters({ filters, change }) {
   return html`
     <form class="filters" role="search" onSubmit=${(event) => event.preventDefault()}>
       <label class="search"><${Icon} name="search" />
-        <input ref=${box} type="search" placeholder="Search prompts, names, text" aria-label="Search prompts, names and text in pictures"
+        <input ref=${box} type="search" placeholder="Prompt, name or text" aria-label="Search prompts, names and text in pictures"
           value=${filters.q} onInput=${set("q")} />
       </label>
       <select aria-label="Model" value=${filters.model || filters.provider} onChange=${(event) => {
@@ -125,7 +131,11 @@ function Filters({ filters, change }) {
         <option value="1">$1 and more</option>
       </select>
       <input type="date" aria-label="Day" value=${filters.day} onInput=${set("day")} />
-      ${filters.session && html`<span class="quiet-text">session ${filters.session.slice(0, 8)}</span>`}
+      <select aria-label="Session" value=${filters.session} onChange=${set("session")}>
+        <option value="">Every session</option>
+        ${filters.session && !sessions.has(filters.session) && html`<option value=${filters.session}>Session ${shortId(filters.session)}</option>`}
+        ${[...sessions].map(([id, name]) => html`<option key=${id} value=${id} selected=${id === filters.session}>${name.slice(0, 60)}</option>`)}
+      </select>
       ${isFiltered && html`<button type="button" class="quiet" onClick=${() => { change(NO_FILTERS); if (location.hash.startsWith("#/session")) location.hash = "#/"; }}>Clear</button>`}
     </form>`;
 }
@@ -180,7 +190,7 @@ function SelectionBar({ selected, change, changed }) {
       <button onClick=${archive}>Save as ZIP</button>
       <button class="bad" onClick=${remove}>Delete</button>
       <button class="quiet" onClick=${() => change(new Set())}>Clear selection</button>
-      ${error && html`<p class="problem" role="alert">${error.message} ${error.hint || ""}</p>`}
+      ${error && html`<p class="problem" role="alert">${errorText(error)}</p>`}
     </div>`;
 }
 
@@ -277,6 +287,12 @@ export function Gallery({ hidden, session }) {
     if (["changed", "restarted"].includes(event) || (place.current.top < 1 && ["done", "gallery"].includes(event))) again();
     else if (event === "gallery") setNew(true);
   });
+  const section = useRef();
+  const [dropError, setDropError] = useState(null);
+  useTaker(section, (promise) => promise.then((handles) => {
+    setDropError(handles.length ? null : { message: "That is no picture." });
+    again();
+  }, setDropError), true);
   shared.list = store;
   // The old list stays until the new one has its first pictures.
   useEffect(() => {
@@ -287,17 +303,21 @@ export function Gallery({ hidden, session }) {
   }, [settled, version]);
   const isEmpty = store.isLoaded && !store.length && !store.error;
   return html`
-    <section class="gallery" hidden=${hidden} aria-label="Gallery">
+    <section class="gallery" hidden=${hidden} aria-label="Gallery" ref=${section}>
       <header class="bar">
         <h1>Gallery</h1>
         <p class="total" role="status">${store.isLoaded && !store.isFiltered ? count(store.length, "picture") : ""}</p>
         <button class="quiet" aria-pressed=${String(isSelecting)} onClick=${() => { setSelecting(!isSelecting); setSelected(new Set()); }}>Select</button>
         <${Filters} filters=${filters} change=${setFilters} />
       </header>
-      ${store.error && html`<p class="problem" role="alert">${store.error.message} <button class="quiet" onClick=${() => store.load(0)}>Try again</button></p>`}
+      ${store.error && html`<p class="problem" role="alert">${errorText(store.error)} <button class="quiet" onClick=${() => store.load(0)}>Try again</button></p>`}
+      ${dropError && html`<p class="problem" role="alert">${errorText(dropError)}</p>`}
       ${isEmpty && (store.isFiltered
-        ? html`<div class="empty"><p>No picture matches.</p></div>`
-        : html`<div class="empty"><p>There is no picture yet.</p><p>Draw the first one: <code>limner generate "a red fox in the snow"</code></p></div>`)}
+        ? html`<div class="empty"><p>No picture matches.</p><p><button onClick=${() => setFilters(NO_FILTERS)}>Show every picture</button></p></div>`
+        : html`<div class="empty"><h2>There is no picture yet</h2>
+          <p>Everything that limner draws and sees appears here, whichever program asks for it.</p>
+          <p><a class="button main" href="#/draw">Draw the first picture</a></p>
+          <p>Or drop a picture here, or run <code>limner generate "a red fox in the snow"</code>.</p></div>`)}
       ${hasNew && html`<button class="new-pictures" onClick=${() => { place.current.scroller.scrollTop = 0; again(); }}>Show new pictures</button>`}
       <${Grid} store=${store} place=${place.current} selected=${selected} setSelected=${setSelected} isSelecting=${isSelecting} />
       <${SelectionBar} selected=${selected} change=${setSelected} changed=${() => setVersion((number) => number + 1)} />

@@ -2,10 +2,10 @@
 
 import { html, useEffect, useRef, useState } from "/static/vendor/preact-htm.js";
 import { file, get, send } from "/static/api.js";
-import { Slot } from "/static/draw.js";
+import { Slot } from "/static/slot.js";
 import { Viewer } from "/static/picture.js";
 import { useRun } from "/static/runs.js";
-import { atMost, bytes, count, usd } from "/static/words.js";
+import { atMost, bytes, count, errorText, usd } from "/static/words.js";
 
 const asBody = ({ handle, question, region, model }) => ({ handle, question, region, model });
 
@@ -51,19 +51,19 @@ function Region({ size, region, change, scale }) {
     </div>`;
 }
 
-function View({ form }) {
+function View({ form, model }) {
   const [facts, setFacts] = useState(null);
   const [error, setError] = useState(null);
   // While a part is being dragged, the picture of the last one stays.
   const part = form.region || { x: 0, y: 0, width: 0, height: 0 };
-  const fields = { ...part, ...(form.model ? { model: form.model } : {}) };
+  const fields = { ...part, ...(model ? { model } : {}) };
   const path = `/api/pictures/${form.handle}/view`;
   useEffect(() => {
     setError(null);
     const timer = setTimeout(() => get(`${path}/facts`, fields).then((found) => setFacts({ ...found, fields }), setError), 300);
     return () => clearTimeout(timer);
   }, [form.handle, JSON.stringify(fields)]);
-  if (error) return html`<p class="problem" role="alert">${error.message}</p>`;
+  if (error) return html`<p class="problem" role="alert">${errorText(error)}</p>`;
   if (!facts) return null;
   return html`
     <figure class="view"><figcaption>What ${facts.model || "a model"} gets: ${facts.width} × ${facts.height}, ${bytes(facts.bytes)}
@@ -71,16 +71,20 @@ function View({ form }) {
       <img src=${`${path}?${new URLSearchParams(facts.fields)}`} alt="The picture as the model gets it" /></figure>`;
 }
 
+// Kept between visits of the page.
+let kept = { handle: null, question: "", region: null, model: "" };
+
 const NUMBERS = [["x", "Left"], ["y", "Top"], ["width", "Width"], ["height", "Height"]];
 
 export function Inspect({ rest }) {
   const given = /^[0-9a-f]{64}$/.test(rest[0] || "") ? rest[0] : null;
-  const [form, setForm] = useState({ handle: given, question: "", region: null, model: "" });
+  const [form, setForm] = useState(given ? { ...kept, handle: given, question: "", region: null } : kept);
+  kept = form;
   const [size, setSize] = useState(null);
-  const [models, setModels] = useState({ models: [], used: null });
+  const [models, setModels] = useState({ models: [], used: undefined });
   const [runId, setRun] = useState(null);
   const [error, setError] = useState(null);
-  useEffect(() => { get("/api/seeing-models").then(setModels, setError); }, []);
+  useEffect(() => { get("/api/seeing-models").then(setModels, (problem) => { setError(problem); setModels({ models: [], used: null }); }); }, []);
   useEffect(() => {
     setSize(null);
     if (form.handle) get("/api/pictures/" + form.handle).then((facts) => setSize(facts.dimensions), setError);
@@ -109,7 +113,7 @@ export function Inspect({ rest }) {
             change=${(handles) => setForm({ ...form, handle: handles[0] || null, region: null })} />
           <label class="wide">Question
             <textarea rows="3" value=${form.question} placeholder="What does the sign say?" onInput=${(event) => setForm({ ...form, question: event.target.value })}></textarea></label>
-          <label>Model <select value=${form.model} onChange=${(event) => setForm({ ...form, model: event.target.value })}>
+          <label class="model">Model <select value=${form.model} onChange=${(event) => setForm({ ...form, model: event.target.value })}>
             <option value="">as the settings say${models.used ? ` (${models.used})` : ""}</option>
             ${models.models.map((one) => html`<option key=${one.name} value=${one.name}>${one.name}</option>`)}
           </select></label>
@@ -117,21 +121,21 @@ export function Inspect({ rest }) {
             ${NUMBERS.map(([name, title]) => html`<label key=${name}>${title} <input type="number" min="0" value=${form.region ? form.region[name] : ""} placeholder=${name in size ? size[name] : 0} onInput=${setNumber(name)} /></label>`)}
             ${form.region && html`<button type="button" class="quiet" onClick=${() => setForm({ ...form, region: null })}>Whole picture</button>`}</fieldset>`}
           <div class="order">
-            ${quote.error ? html`<p class="problem" role="alert">${quote.error.message} ${quote.error.hint || ""}</p>`
+            ${quote.error ? html`<p class="problem" role="alert">${errorText(quote.error)}</p>`
               : html`<p class="quote">${quote.found ? html`<strong>${atMost(quote.found.cost_usd)}</strong> ${quote.found.model}` : "The price stands here before you ask."}</p>`}
             <button class="main" disabled=${!quote.found}>Ask${quote.found && quote.found.cost_usd ? ` for ${atMost(quote.found.cost_usd).replace("at most ", "")}` : ""}</button></div>
-          ${error && html`<p class="problem" role="alert">${error.message} ${error.hint || ""}</p>`}
+          ${error && html`<p class="problem" role="alert">${errorText(error)}</p>`}
           ${run && html`<div class="answer" aria-live="polite">
             ${run.state === "running" && html`<p>${run.message || "Starting"}</p><progress aria-label="Progress"></progress>`}
             ${run.text && html`<p class="prompt">${run.text}</p>`}
-            ${run.error && html`<p class="problem">${run.error.message} ${run.error.hint || ""}</p>`}
+            ${run.error && html`<p class="problem">${errorText(run.error)}</p>`}
             ${run.state === "done" && html`<p class="quiet-text">${usd(run.cost_usd)}</p>`}</div>`}
         </form>
         ${form.handle && size ? html`<div class="looks">
           <${Viewer} src=${file(form.handle)} width=${size.width} height=${size.height} label="The picture">
             ${(scale) => html`<${Region} size=${size} region=${form.region} scale=${scale} change=${(region) => setForm((now) => ({ ...now, region }))} />`}
           <//>
-          <${View} form=${form} />
+          ${models.used !== undefined && html`<${View} form=${form} model=${form.model || models.used} />`}
         </div>` : html`<div class="result empty"><p>Drop, paste or choose a picture.</p></div>`}
       </div>
     </section>`;

@@ -3,9 +3,10 @@
 import { html, useEffect, useState } from "/static/vendor/preact-htm.js";
 import { get, send, thumbnail } from "/static/api.js";
 import { Batches } from "/static/batches.js";
-import { confirmed } from "/static/dialog.js";
+import { confirmed, useFocusOfField } from "/static/dialog.js";
 import { follow, onRun } from "/static/runs.js";
-import { count, moment, usd } from "/static/words.js";
+import { useSessions } from "/static/sessions.js";
+import { count, errorText, moment, usd } from "/static/words.js";
 
 const amount = (sum) => (sum ? usd(sum) : "$0");
 const DAYS = 30;
@@ -23,33 +24,34 @@ const lastDays = ({ today, by_day }) => {
 
 function Chart({ report }) {
   const days = lastDays(report);
-  const most = Math.max(...days.map((one) => one.cost_usd), report.caps.day_usd || 0) || 1;
-  const [wide, high] = [24, 150];
   const cap = report.caps.day_usd;
+  const most = Math.max(...days.map((one) => one.cost_usd), cap || 0);
+  const share = (sum) => (most ? `${(100 * sum) / most}%` : "0%");
+  const said = (one) => `${one.name}: ${amount(one.cost_usd)}, ${count(one.calls, "call")}`;
   return html`
     <figure class="chart">
       <figcaption>Spend of the last ${DAYS} days${cap ? `, the line is the cap of a day (${usd(cap)})` : ""}</figcaption>
-      <svg viewBox=${`0 0 ${DAYS * wide} ${high + 22}`} preserveAspectRatio="xMinYMid" role="img" aria-label=${`Spend by day, at most ${usd(most)} a day`}>
-        ${days.map((one, index) => {
-          const tall = Math.max((one.cost_usd / most) * high, one.calls ? 2 : 0);
-          return html`<g key=${one.name}><rect class="slot-bar" x=${index * wide + 2} y="0" width=${wide - 4} height=${high}><title>${one.name}: ${usd(one.cost_usd)}, ${count(one.calls, "call")}</title></rect>
-            <rect class="bar-of-day" x=${index * wide + 2} y=${high - tall} width=${wide - 4} height=${tall} rx="2"><title>${one.name}: ${usd(one.cost_usd)}, ${count(one.calls, "call")}</title></rect>
-            ${index % 7 === 1 && html`<text x=${index * wide + 2} y=${high + 16}>${one.name.slice(5)}</text>`}</g>`;
-        })}
-        ${cap && html`<line class="cap" x1="0" x2=${DAYS * wide} y1=${high - (cap / most) * high} y2=${high - (cap / most) * high} />`}
-      </svg>
+      <div class="plot" role="img" aria-label=${most ? `Spend by day, at most ${usd(most)} a day` : "Nothing was spent"}>
+        <div class="scale"><span>${amount(most)}</span>${most > 0 && html`<span>${usd(most / 2)}</span><span>$0</span>`}</div>
+        <div class="bars">
+          ${days.map((one) => html`<div key=${one.name} class="bar-slot" title=${said(one)}>
+            <span class=${one.calls ? "bar-of-day" : ""} style=${{ height: share(one.cost_usd) }}></span></div>`)}
+          ${cap && html`<div class="cap" style=${{ bottom: share(cap) }}></div>`}
+        </div>
+        <div class="days">${days.filter((_, index) => index % 7 === 1).map((one) => html`<span key=${one.name}>${one.name.slice(5)}</span>`)}</div>
+      </div>
     </figure>`;
 }
 
 const Sum = ({ name, amount, note }) => html`<div class="sum"><dt>${name}</dt><dd>${amount}</dd>${note && html`<dd class="note">${note}</dd>`}</div>`;
 
-function Parts({ title, parts, most, link }) {
+function Parts({ title, parts, most, link, names }) {
   if (!parts.length) return null;
   return html`
     <section class="parts"><h2>${title}</h2>
       <table><thead><tr><th>Name</th><th class="number">Calls</th><th class="number">Cost</th></tr></thead>
       <tbody>${parts.slice(0, 12).map((one) => html`<tr key=${one.name}>
-        <td><div class="meter"><span style=${{ width: `${(100 * one.cost_usd) / (most || 1)}%` }}></span></div>${link ? html`<a href=${link + one.name}>${one.name.slice(0, 12)}</a>` : one.name}</td>
+        <td><div class="meter"><span style=${{ width: `${(100 * one.cost_usd) / (most || 1)}%` }}></span></div>${link ? html`<a class="cut" href=${link + one.name}>${names.get(one.name) || one.name.slice(0, 12)}</a>` : one.name}</td>
         <td class="number">${one.calls.toLocaleString()}</td><td class="number">${usd(one.cost_usd)}</td></tr>`)}</tbody></table>
     </section>`;
 }
@@ -66,6 +68,7 @@ const byProvider = (models) => {
 
 function Job({ job, act }) {
   const [price, setPrice] = useState(null);
+  const { button, field } = useFocusOfField(price !== null);
   const settle = (event) => { event.preventDefault(); act(`/api/jobs/${job.id}/settle`, { cost_usd: price }); };
   const forget = async () => {
     const text = "It is closed at its quoted price, and the bytes that are here are deleted.";
@@ -78,8 +81,8 @@ function Job({ job, act }) {
         ${job.state !== "waiting" && html`
           <button onClick=${() => act(`/api/jobs/${job.id}/recover`)}>Recover</button>
           ${price === null
-            ? html`<button onClick=${() => setPrice("")}>Settle</button>`
-            : html`<form onSubmit=${settle}><input aria-label="What the provider charged, in dollars" placeholder="0.04" inputmode="decimal" value=${price} onInput=${(event) => setPrice(event.target.value)} /><button class="main" disabled=${!price.trim()}>Settle</button></form>`}
+            ? html`<button ref=${button} onClick=${() => setPrice("")}>Settle</button>`
+            : html`<form onSubmit=${settle} onKeyDown=${(event) => event.key === "Escape" && setPrice(null)}><input ref=${field} aria-label="What the provider charged, in dollars" placeholder="0.04" inputmode="decimal" value=${price} onInput=${(event) => setPrice(event.target.value)} /><button class="main" disabled=${!price.trim()}>Settle</button></form>`}
           <button onClick=${forget}>Forget</button>`}
       </td></tr>`;
 }
@@ -96,7 +99,7 @@ function Jobs({ jobs, changed }) {
   };
   return html`
     <section><h2>Open jobs</h2>
-      ${error && html`<p class="problem" role="alert">${error.message} ${error.hint || ""}</p>`}
+      ${error && html`<p class="problem" role="alert">${errorText(error)}</p>`}
       ${jobs.length === 0
         ? html`<p class="quiet-text">No job is open. What was sent has been received or closed.</p>`
         : html`<div class="wide-table"><table><thead><tr><th>Sent</th><th>Provider and job</th><th>State</th><th class="number">Quoted</th><th>Actions</th></tr></thead>
@@ -120,6 +123,7 @@ function Calls({ calls }) {
 export function Money() {
   const [report, setReport] = useState(null);
   const [jobs, setJobs] = useState([]);
+  const sessions = useSessions();
   const [error, setError] = useState(null);
   const load = () => {
     get("/api/money", { limit: 60 }).then(setReport, setError);
@@ -127,7 +131,7 @@ export function Money() {
   };
   useEffect(load, []);
   onRun((event) => { if (["done", "failed", "restarted"].includes(event)) load(); });
-  if (!report) return html`<section class="desk">${error && html`<p class="problem" role="alert">${error.message}</p>`}</section>`;
+  if (!report) return html`<section class="desk">${error && html`<p class="problem" role="alert">${errorText(error)}</p>`}</section>`;
   const { caps } = report;
   const left = caps.day_usd === null ? "no cap for a day" : `${usd(Math.max(0, caps.day_usd - report.today_usd))} left of ${usd(caps.day_usd)}`;
   const providers = byProvider(report.by_model);
@@ -147,7 +151,7 @@ export function Money() {
         <div class="columns">
           <${Parts} title="By provider" parts=${providers} most=${providers[0] && providers[0].cost_usd} />
           <${Parts} title="By model" parts=${report.by_model} most=${report.by_model[0] && report.by_model[0].cost_usd} />
-          <${Parts} title="By session, the last used first" parts=${report.by_session} link="#/session/" most=${Math.max(...report.by_session.map((one) => one.cost_usd), 0)} />
+          <${Parts} title="By session, the last used first" parts=${report.by_session} link="#/session/" names=${sessions} most=${Math.max(...report.by_session.map((one) => one.cost_usd), 0)} />
         </div>
         <${Calls} calls=${report.recent} />
       </div>

@@ -7,15 +7,16 @@ import { confirmed } from "/static/dialog.js";
 import { shared } from "/static/gallery.js";
 import { Icon } from "/static/icons.js";
 import { changedElsewhere } from "/static/runs.js";
-import { bytes, moment, nameOf, usd } from "/static/words.js";
+import { bytes, errorText, moment, nameOf, usd } from "/static/words.js";
 
 const MAX_SCALE = 16;
 
-// Zoom by wheel, by double click and by + and -, pan by dragging.
+// Zoom by wheel, by two fingers, by double click and by + and -, pan by dragging.
 export function Viewer({ src, width, height, label, children }) {
   const frame = useRef();
   const [view, setView] = useState(null);
   const drag = useRef(null);
+  const fingers = useRef(new Map());
   const fitted = () => {
     const box = frame.current.getBoundingClientRect();
     const scale = Math.min(1, box.width / width, box.height / height);
@@ -45,25 +46,36 @@ export function Viewer({ src, width, height, label, children }) {
     element.addEventListener("wheel", wheel, { passive: false });
     return () => element.removeEventListener("wheel", wheel);
   }, [width, height]);
+  // Two fingers: their distance is the zoom, around the point between them.
+  const pinch = (event) => {
+    const before = [...fingers.current.values()];
+    fingers.current.set(event.pointerId, place(event));
+    const after = [...fingers.current.values()];
+    const apart = ([a, b]) => Math.hypot(a.x - b.x, a.y - b.y) || 1;
+    zoom(apart(after) / apart(before), { x: (after[0].x + after[1].x) / 2, y: (after[0].y + after[1].y) / 2 });
+  };
+  const lift = (event) => { fingers.current.delete(event.pointerId); drag.current = null; };
   const keys = (event) => {
     if (event.key === "+" || event.key === "=") zoom(1.5);
     if (event.key === "-") zoom(1 / 1.5);
     if (event.key === "0") setView(fitted());
   };
   return html`
-    <div class="viewer" ref=${frame} tabindex="0" role="group" aria-label=${label} onKeyDown=${keys}
+    <div class=${view && view.isFitted ? "viewer fitted" : "viewer"} ref=${frame} tabindex="0" role="group" aria-label=${label} onKeyDown=${keys}
       onDblClick=${(event) => (view.isFitted ? zoom(1 / view.scale > 1 ? 1 / view.scale : 2, place(event)) : setView(fitted()))}
       onPointerDown=${(event) => {
         if (event.button || event.target.closest("button, a")) return;
-        drag.current = { ...place(event), view };
+        fingers.current.set(event.pointerId, place(event));
+        drag.current = fingers.current.size === 1 ? { ...place(event), view } : null;
         frame.current.setPointerCapture(event.pointerId);
       }}
       onPointerMove=${(event) => {
+        if (fingers.current.size === 2 && fingers.current.has(event.pointerId)) { pinch(event); return; }
         if (!drag.current || drag.current.view.isFitted) return;
         const now = place(event), from = drag.current;
         setView({ ...from.view, x: from.view.x + now.x - from.x, y: from.view.y + now.y - from.y });
       }}
-      onPointerUp=${() => { drag.current = null; }}>
+      onPointerUp=${lift} onPointerCancel=${lift}>
       ${view && html`<div class="stage" style=${{
         width: width * view.scale + "px", height: height * view.scale + "px",
         transform: `translate(${view.x}px, ${view.y}px)` }}>
@@ -88,8 +100,17 @@ const origin = ({ lineage }) => {
   return { transform: "changed", fit: "fitted for a model", cover: "cropped to size", sheet: "contact sheet", mask: "mask" }[lineage.made] || (lineage.made ? `as ${lineage.made.toUpperCase()}` : "received");
 };
 
+// The prompt, or the name of the file, or what it is.
+const titleOf = (lineage) => lineage.prompt || (lineage.file || "").split("/").pop() || (lineage.made === "sheet" ? "Contact sheet" : "");
+
 // The family as columns: ancestors on the left, this picture in the middle, what became of it right.
 function Family({ facts: all }) {
+  const board = useRef();
+  // A long line of ancestors is wider than the page: this picture is in view.
+  useEffect(() => {
+    const self = board.current && board.current.querySelector("[aria-current]");
+    if (self) board.current.scrollLeft = self.getBoundingClientRect().left - board.current.getBoundingClientRect().left - 2 * 116;
+  }, [all.handle]);
   // What models were sent is no picture that a person made.
   const facts = { ...all, offspring: all.offspring.filter((one) => !["fit", "mask"].includes(one.lineage.made)) };
   if (!facts.ancestors.length && !facts.offspring.length) return null;
@@ -108,7 +129,7 @@ function Family({ facts: all }) {
     const column = (columnOf.get(one.handle) ?? least) - least;
     columns.set(column, [...(columns.get(column) || []), one]);
   }
-  const edge = 76, wide = 132, high = 104, tallest = Math.max(...[...columns.values()].map((list) => list.length));
+  const edge = 76, wide = 116, high = 112, tallest = Math.max(...[...columns.values()].map((list) => list.length));
   const at = new Map();
   for (const [column, list] of columns)
     list.forEach((one, row) => at.set(one.handle, { x: column * wide, y: row * high + ((tallest - list.length) * high) / 2 }));
@@ -118,7 +139,7 @@ function Family({ facts: all }) {
   ]);
   return html`
     <section><h2>Family</h2>
-      <div class="family" tabindex="0" role="group" aria-label="Family of the picture">
+      <div class="family" ref=${board} tabindex="0" role="group" aria-label="Family of the picture">
         <div class="family-board" style=${{ width: (columns.size - 1) * wide + edge + "px", height: tallest * high + "px" }}>
           <svg aria-hidden="true" width=${columns.size * wide} height=${tallest * high}>
             ${lines.map(([from, to]) => {
@@ -132,9 +153,9 @@ function Family({ facts: all }) {
             const isSelf = one.handle === facts.handle;
             return html`<a key=${one.handle} class="relative" style=${{ transform: `translate(${x}px, ${y}px)` }}
               href=${"#/picture/" + one.handle} aria-current=${isSelf ? "true" : null}
-              aria-label=${isSelf ? "This picture" : origin(one)}>
+              title=${origin(one)} aria-label=${isSelf ? "This picture" : `${titleOf(one.lineage) || "Picture"}, ${origin(one)}`}>
               <img src=${thumbnail(one.handle)} alt="" width=${edge} height=${edge} onError=${(event) => event.target.classList.add("broken")} />
-              <span>${isSelf ? "this picture" : origin(one)}</span></a>`;
+              <span>${isSelf ? "this picture" : titleOf(one.lineage) || origin(one)}</span></a>`;
           })}
         </div>
       </div>
@@ -158,7 +179,7 @@ function Reading({ handle, lines, change }) {
   return html`
     <section><h2>Text in the picture</h2>
       ${!lines && html`<button onClick=${read} disabled=${state.isBusy}>${state.isBusy ? "Reading" : "Read it here, for free"}</button>`}
-      ${state.error && html`<p class="problem" role="alert">${state.error.message} ${state.error.hint || ""}</p>`}
+      ${state.error && html`<p class="problem" role="alert">${errorText(state.error)}</p>`}
       ${lines && (lines.length ? html`<ul class="found">${lines.map((one, index) => html`<li key=${index}>${one.text}</li>`)}</ul>` : html`<p class="quiet-text">No text was found.</p>`)}
     </section>`;
 }
@@ -166,7 +187,7 @@ function Reading({ handle, lines, change }) {
 function Calls({ calls }) {
   if (!calls.length) return null;
   return html`
-    <section><h2>Paid calls</h2>
+    <section><h2>Calls</h2>
       <table><thead><tr><th>When</th><th>Tool</th><th>State</th><th class="number">Cost</th></tr></thead>
       <tbody>${calls.map((call) => html`<tr key=${call.id}><td>${moment(call.created_ms)}</td><td>${call.tool}</td>
         <td>${call.state}</td><td class="number">${usd(call.cost_usd)}</td></tr>`)}</tbody></table>
@@ -235,7 +256,7 @@ export function PicturePage({ handle }) {
     location.hash = after ? "#/picture/" + after.handle : "#/";
     changedElsewhere();
   };
-  const title = facts ? nameOf(facts.lineage.prompt || (facts.lineage.file || "").split("/").pop()) : "Picture";
+  const title = facts ? nameOf(titleOf(facts.lineage)) : "Picture";
   const [before, after] = [neighbour(handle, -1), neighbour(handle, 1)];
   return html`
     <article class="picture">
@@ -253,7 +274,7 @@ export function PicturePage({ handle }) {
         ${facts && html`<a class="button" href=${download(handle)} aria-label="Save the picture"><${Icon} name="save" /></a>`}
         ${facts && html`<button class="bad" aria-label="Delete the picture" onClick=${remove}><${Icon} name="bin" /></button>`}
       </header>
-      ${error && html`<p class="problem" role="alert">${error.message}</p>`}
+      ${error && html`<p class="problem" role="alert">${errorText(error)}</p>`}
       ${facts && html`<div class="split">
         <${Viewer} src=${file(handle)} width=${facts.dimensions.width} height=${facts.dimensions.height} label=${title}>
           ${(scale) => html`<${Evidence} lines=${[...(lines || []), ...marks]} scale=${scale} />`}<//>

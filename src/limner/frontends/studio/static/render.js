@@ -3,6 +3,7 @@
 import { html, useEffect, useRef, useState } from "/static/vendor/preact-htm.js";
 import { Failed, send } from "/static/api.js";
 import { follow } from "/static/runs.js";
+import { errorText } from "/static/words.js";
 
 const EXAMPLES = {
   Chart: '{\n  "type": "bar",\n  "title": "Sales",\n  "labels": ["Mon", "Tue", "Wed"],\n  "values": [3, 5, 9]\n}',
@@ -54,7 +55,7 @@ export function Render() {
           <button class="main" disabled=${!source.trim() || !!shown.error}>Save to the gallery</button></div>
       </form>
       <div class="result" aria-live="polite">
-        ${shown.error && html`<p class="problem" role="alert">${shown.error.message} ${shown.error.hint || ""}</p>`}
+        ${shown.error && html`<p class="problem" role="alert">${errorText(shown.error)}</p>`}
         ${shown.url && html`<img src=${shown.url} alt="Preview of the document" class=${shown.error ? "stale" : ""} />`}
       </div>
     </div>`;

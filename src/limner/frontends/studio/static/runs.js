@@ -3,7 +3,7 @@
 import { html, useEffect, useState } from "/static/vendor/preact-htm.js";
 import { send, thumbnail } from "/static/api.js";
 import { Icon } from "/static/icons.js";
-import { usd } from "/static/words.js";
+import { errorText, usd } from "/static/words.js";
 
 const SHOWN_MS = 6000;
 const runs = new Map();
@@ -82,7 +82,7 @@ function Entry({ run, close }) {
         <p class=${run.state === "failed" ? "entry-state bad" : "entry-state"}>
           ${run.state === "running" ? run.message || "Starting" : STATES[run.state]}
           ${run.cost_usd > 0 ? ` · ${usd(run.cost_usd)}` : ""}
-          ${run.error ? ` · ${run.error.message}` : ""}
+          ${run.error ? ` · ${errorText(run.error)}` : ""}
           ${run.isLost ? html` <a href="#/money">Look at open jobs</a>` : ""}
         </p>
         ${run.text && html`<p class="entry-state">${run.text}</p>`}

@@ -2,7 +2,8 @@
 
 import { html, useEffect, useState } from "/static/vendor/preact-htm.js";
 import { get, send } from "/static/api.js";
-import { confirmed } from "/static/dialog.js";
+import { confirmed, useFocusOfField } from "/static/dialog.js";
+import { count, errorText } from "/static/words.js";
 
 // A list from the server, and a function that changes it and says what went wrong.
 function useList(path) {
@@ -16,10 +17,11 @@ function useList(path) {
   return { found, error, change };
 }
 
-const Problem = ({ error }) => error && html`<p class="problem" role="alert">${error.message} ${error.hint || ""}</p>`;
+const Problem = ({ error }) => error && html`<p class="problem" role="alert">${errorText(error)}</p>`;
 
 function Key({ one, change }) {
   const [value, setValue] = useState(null);
+  const { button, field } = useFocusOfField(value !== null);
   const store = async (event) => {
     event.preventDefault();
     if (await change("PUT", `/api/keys/${one.name}`, { value })) setValue(null);
@@ -34,10 +36,10 @@ function Key({ one, change }) {
       <div><strong>${one.name}</strong> <span class=${one.source ? "badge good" : "badge"}>${state}</span>
         <p class="quiet-text">${one.adds.join(", ")}</p></div>
       ${value === null
-        ? html`<span class="actions"><button aria-label=${`${one.is_stored ? "Replace" : "Set"} ${one.name}`} onClick=${() => setValue("")}>${one.is_stored ? "Replace" : "Set"}</button>
+        ? html`<span class="actions"><button ref=${button} aria-label=${`${one.is_stored ? "Replace" : "Set"} ${one.name}`} onClick=${() => setValue("")}>${one.is_stored ? "Replace" : "Set"}</button>
             ${one.is_stored && html`<button class="bad" aria-label=${`Remove ${one.name}`} onClick=${remove}>Remove</button>`}</span>`
         : html`<form class="actions" onSubmit=${store}>
-            <input type="password" autocomplete="off" spellcheck=${false} aria-label=${`Value of ${one.name}`} placeholder="Paste the key" value=${value} ref=${(box) => box && box.focus()} onInput=${(event) => setValue(event.target.value)} />
+            <input type="password" autocomplete="off" spellcheck=${false} aria-label=${`Value of ${one.name}`} placeholder="Paste the key" value=${value} ref=${field} onInput=${(event) => setValue(event.target.value)} />
             <button class="main" disabled=${!value.trim()}>Store</button><button type="button" onClick=${() => setValue(null)}>Cancel</button></form>`}
     </li>`;
 }
@@ -104,12 +106,19 @@ function Models({ version }) {
     get("/api/seeing-models").then(setLook, () => {});
   }, [version]);
   const usable = draw.filter((one) => !one.missing_key);
+  const providers = new Map();
+  for (const { name } of look.models) {
+    const [provider, ...model] = name.split("/");
+    providers.set(provider, [...(providers.get(provider) || []), model.join("/")]);
+  }
   return html`
     <section aria-labelledby="models-title"><h2 id="models-title">Models that can be used now</h2>
       <dl class="facts">
         <div class="fact"><dt>Draw</dt><dd>${usable.map((one) => one.title).join(", ") || "none"}</dd></div>
-        <div class="fact"><dt>Look</dt><dd>${look.models.map((one) => (one.name === look.used ? `${one.name} (used)` : one.name)).join(", ") || "none"}</dd></div>
+        <div class="fact"><dt>Look</dt><dd>${look.used || "none"}</dd></div>
       </dl>
+      ${providers.size > 0 && html`<details><summary>All ${count(look.models.length, "model")} that look at pictures</summary>
+        <dl class="facts">${[...providers].map(([provider, models]) => html`<div class="fact" key=${provider}><dt>${provider}</dt><dd>${models.join(", ")}</dd></div>`)}</dl></details>`}
     </section>`;
 }
 
@@ -117,6 +126,8 @@ const WORDS = { true: ["good", "works"], false: ["bad", "fails"], null: ["", "mi
 
 const Check = ({ name, state, detail }) => html`
   <li class="check-row"><span class=${"badge " + WORDS[state][0]}>${WORDS[state][1]}</span><strong>${name}</strong><span>${detail}</span></li>`;
+
+const sentence = (words) => (words ? `${words[0].toUpperCase()}${words.slice(1)}.` : "");
 
 function Health() {
   const [found, setFound] = useState(null);
@@ -126,7 +137,7 @@ function Health() {
   return html`
     <section aria-labelledby="health-title"><h2 id="health-title">Health</h2>
       <${Problem} error=${error} />
-      <p role="status">${found ? `${found.ok ? "Everything works." : "Something fails."} ${found.usable}` : error ? "" : "Checking"}</p>
+      <p role="status">${found ? `${found.ok ? "Everything works." : "Something fails."} ${sentence(found.usable)}` : error ? "" : "Checking"}</p>
       ${found && html`<ul class="rows">${found.checks.map((one) => html`<${Check} key=${one.name} name=${one.name} state=${String(one.ok)} detail=${one.detail} />`)}</ul>
         <details><summary>The sandbox of the workers</summary><ul class="rows">${found.sandbox.map((one) => html`<${Check} key=${one.name} name=${one.name} state=${one.holds ? "true" : "null"} detail=${one.detail} />`)}</ul></details>`}
       <button onClick=${load} disabled=${!found && !error}>Check again</button>

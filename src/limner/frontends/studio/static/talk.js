@@ -2,11 +2,11 @@
 
 import { html, useEffect, useRef, useState } from "/static/vendor/preact-htm.js";
 import { get, thumbnail } from "/static/api.js";
-import { Slot } from "/static/draw.js";
+import { Slot } from "/static/slot.js";
 import { Icon } from "/static/icons.js";
 import { Markdown } from "/static/markdown.js";
 import { answer, call, listen } from "/static/talk_socket.js";
-import { count, moment, usd } from "/static/words.js";
+import { count, errorText, moment, usd } from "/static/words.js";
 
 const HANDLE_URL = "limner://image/";
 const CALLS = ["function_call", "custom_tool_call"];
@@ -51,7 +51,7 @@ function Call({ item, output, isRunning, isAsking }) {
       <p class="talk-tool"><span class="talk-name">${item.name}</span> <span class=${state === "failed" ? "bad" : "quiet-text"}>${state}</span></p>
       <dl>${Object.entries(given).map(([name, part]) => html`<div key=${name}><dt>${name}</dt><dd>${typeof part === "string" ? part : JSON.stringify(part)}</dd></div>`)}</dl>
       ${state === "running" && html`<progress aria-label="The tool is running"></progress>`}
-      ${error ? html`<p class="problem">${error.message} ${error.hint || ""}</p>` : html`<${Pictures} handles=${picturesOf(content)} />`}
+      ${error ? html`<p class="problem">${errorText(error)}</p>` : html`<${Pictures} handles=${picturesOf(content)} />`}
       ${text && !error && html`<details><summary>Result</summary><pre tabindex="0">${value ? JSON.stringify(value, null, 2) : text}</pre></details>`}
       ${output && html`<${Price} nano=${output.cost_nano ?? 0} />`}
       ${usagePrice(item)}
@@ -103,7 +103,7 @@ function useConversation(id) {
     const items = await read();
     const last = items.at(-1);
     const isActive = opened.thread.status.type === "active" && last;
-    change((now) => ({ turn: now.turn || (isActive ? last.turn_id : null), error: "" }));
+    change((now) => ({ turn: now.turn || (isActive ? last.turn_id : null), policy: opened.approvalPolicy, error: "" }));
   };
   useEffect(() => {
     setState(EMPTY);
@@ -152,7 +152,10 @@ function Approval({ question }) {
     </section>`;
 }
 
-const POLICIES = [["", "as the settings say"], ["untrusted", "before every paid call"]];
+const POLICIES = { "": "as the settings say", "on-request": "above the limit of the settings", untrusted: "before every paid call", never: "never" };
+
+// What was chosen holds for the rest of the conversation.
+const policiesOf = (current) => (current ? [...new Set(["on-request", "untrusted", current])] : ["", "untrusted"]);
 
 function useModels() {
   const [models, setModels] = useState([]);
@@ -160,13 +163,23 @@ function useModels() {
   return models;
 }
 
-function Composer({ id, state, given }) {
-  const [text, setText] = useState("");
+const IDEAS = [
+  "Draw a fox in the snow, and tell me what you drew.", "Draw a bar chart of sales: Mon 3, Tue 5, Wed 9", "Draw a harbour at dawn, then make it night.",
+];
+
+// What was written and not sent, by conversation; kept between visits of the page.
+const drafts = new Map();
+
+function Composer({ id, state, given, idea }) {
+  const [text, setText] = useState(drafts.get(id) || "");
+  drafts.set(id, text);
   const [pictures, setPictures] = useState(given);
   const [model, setModel] = useState("");
   const [policy, setPolicy] = useState("");
   const [error, setError] = useState("");
   const [isSending, setSending] = useState(false);
+  const box = useRef();
+  useEffect(() => { if (idea) { setText(idea.text); box.current.focus(); } }, [idea]);
   const models = useModels();
   const used = model || state.about?.model || models.find((one) => one.isDefault)?.id || "";
   const isRunning = state.turn !== null;
@@ -200,7 +213,7 @@ function Composer({ id, state, given }) {
   return html`
     <form class="composer" onSubmit=${submit}>
       <label class="wide">${isRunning ? "Say more while it works" : "Message"}
-        <textarea rows="2" value=${text} onKeyDown=${key} onInput=${(event) => setText(event.target.value)}
+        <textarea ref=${box} rows="2" value=${text} onKeyDown=${key} onInput=${(event) => setText(event.target.value)}
           placeholder=${id ? "" : "Draw a fox in the snow, and tell me what you drew."}></textarea></label>
       <div class="composer-row">
         <${Slot} label="Pictures" handles=${pictures} max=${MAX_PICTURES} change=${setPictures} />
@@ -208,8 +221,8 @@ function Composer({ id, state, given }) {
           ${!models.some((one) => one.id === used) && html`<option value=${used}>${used}</option>`}
           ${models.map((one) => html`<option key=${one.id} value=${one.id}>${one.id}</option>`)}
         </select></label>
-        <label>Ask me <select value=${policy} onChange=${(event) => setPolicy(event.target.value)}>
-          ${POLICIES.map(([value, title]) => html`<option key=${value} value=${value}>${title}</option>`)}
+        <label>Ask me <select value=${policy || state.policy || ""} onChange=${(event) => setPolicy(event.target.value)}>
+          ${policiesOf(state.policy).map((one) => html`<option key=${one} value=${one} selected=${one === (policy || state.policy || "")}>${POLICIES[one]}</option>`)}
         </select></label>`}
         ${isRunning && html`<button type="button" onClick=${stop}>Stop</button>`}
         <button class="main" disabled=${!canSend}>${isRunning ? "Add" : "Send"}</button>
@@ -221,6 +234,7 @@ function Composer({ id, state, given }) {
 function Thread({ id, given }) {
   const { state, readMore } = useConversation(id);
   const log = useRef(null);
+  const [idea, setIdea] = useState(null);
   const isAtEnd = useRef(true);
   const lastTop = useRef(0);
   const { items, about, turn, draft, questions } = state;
@@ -240,8 +254,9 @@ function Thread({ id, given }) {
         ${about && html`<p class="quiet-text">${about.model} · ${usd(about.cost_usd)}</p>`}</header>
       ${state.isLost && html`<p class="lost" role="status">The server does not answer. The page tries again.</p>`}
       <div class="talk-items" role="log" aria-label="Conversation" tabindex="0" ref=${log} onScroll=${scrolled} onLoadCapture=${follow}>
-        ${!id && html`<p class="talk-note">A model talks, draws and looks at pictures here. Every conversation of limner is in the list: continue any of them.
-          Without a key, limner/offline answers by rules, and draws for free.</p>`}
+        ${!id && html`<div class="talk-start"><h2>A model talks, draws and looks at pictures here.</h2>
+          <p>Every conversation of limner is in the list: continue any of them. Without a key, limner/offline answers by rules, and draws for free.</p>
+          <div class="ideas">${IDEAS.map((idea) => html`<button key=${idea} onClick=${() => setIdea({ text: idea })}>${idea}</button>`)}</div></div>`}
         ${!state.isFirst && html`<button class="quiet" onClick=${readMore}>Show what came before</button>`}
         ${items.map((item) => html`<${Item} key=${item.id} item=${item} outputs=${outputs} questions=${questions} isRunning=${turn !== null && item.turn_id === turn} />`)}
         ${draft && html`<article class="talk-model" aria-label="Model"><${Markdown} text=${draft.text} /></article>`}
@@ -250,7 +265,7 @@ function Thread({ id, given }) {
         ${state.error && html`<p class="problem" role="alert">${state.error}</p>`}
         ${questions.map((one) => html`<${Approval} key=${one.id} question=${one} />`)}
       </div>
-      <${Composer} key=${id} id=${id} state=${state} given=${given} />
+      <${Composer} key=${id} id=${id} state=${state} given=${given} idea=${idea} />
     </section>`;
 }
 

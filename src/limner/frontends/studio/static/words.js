@@ -27,4 +27,10 @@ export const moment = (ms) => MOMENT.format(ms);
 export const count = (number, one, many = one + "s") =>
   `${number.toLocaleString()} ${number === 1 ? one : many}`;
 
+// What the server says about an error, and what to do next.
+export const errorText = ({ message, hint }) => {
+  const said = /[.!?…]$/.test(message) ? message : message + ".";
+  return hint ? `${said} ${hint}` : said;
+};
+
 export const nameOf = (title) => title || "Untitled picture";

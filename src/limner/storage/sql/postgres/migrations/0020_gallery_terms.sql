@@ -1,0 +1,1 @@
+-- Nothing: migration 20 of SQLite is about the search index of SQLite.
