@@ -715,8 +715,14 @@ class Components:
 
     def _connect(self, choice: Choice) -> Provider:
         from limner.providers.base import Connection
+        from limner.providers.specs import ILLUSTRATOR
 
         spec = choice.spec
+        if spec is ILLUSTRATOR:
+            from limner.providers.illustrator import Illustrator
+
+            # Without a connection, which loads the HTTP library and the trusted certificates.
+            return Illustrator(self._illustrate)
         base_url = self._variables.get(spec.base_url_env) if spec.base_url_env else ""
         found = {name: self._variables.get(name) for name in spec.variables}
         return spec.build(
@@ -741,12 +747,13 @@ class Components:
         from limner.eyes.model import EyesModel
         from limner.models import offline
         from limner.models.registry import EYES, OFFLINE
-        from limner.models.remote import RemoteModel
 
         if model.name == EYES:
             return EyesModel(self.eyes)
         if model.name == OFFLINE:
             return offline.OfflineModel()
+        from limner.models.remote import RemoteModel
+
         key = self.models.key(model) or ""
         return RemoteModel(
             model,

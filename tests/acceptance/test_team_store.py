@@ -20,6 +20,7 @@ from tests.servers.s3_server import BUCKET, S3Server, needs_s3
 from tests.servers.studio_server import running
 
 from limner import Limner
+from limner.frontends.health import examine
 from limner.storage.store import Transaction
 from limner.testing.servers.openai_server import OpenAIServer
 from limner.testing.servers.replicate_server import ReplicateServer
@@ -164,6 +165,25 @@ async def test_the_doctor_describes_the_server_and_sends_repairs_to_its_tools(te
         assert "is for the SQLite file of a home" in said["error"]["message"]
         assert said["error"]["hint"].startswith(hint)
     assert not (team.first.cwd / "home.tar").exists()
+
+
+async def test_the_doctor_finds_that_the_clocks_of_host_and_server_differ(
+    studio: Studio, postgres: PostgresServer
+) -> None:
+    """The server of this database is five minutes ahead."""
+    postgres.run("CREATE SCHEMA clocks")
+    postgres.run(
+        "CREATE FUNCTION clocks.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS "
+        "$$ SELECT pg_catalog.clock_timestamp() + interval '5 minutes' $$"
+    )
+    studio.env["LIMNER_STORE"] = postgres.url(schema="clocks,pg_catalog")
+    async with studio.open() as lim:
+        checks = {check.name: check for check in (await examine(lim)).checks}
+    assert checks["database"].ok is False
+    assert re.search(
+        r"this host is (300|299)\.\d s behind the server's\. Set the clocks",
+        checks["database"].detail,
+    )
 
 
 async def test_a_paid_call_of_one_session_completes_while_another_holds_its_transaction(

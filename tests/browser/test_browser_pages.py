@@ -177,7 +177,7 @@ def test_a_dragged_part_of_a_picture_is_inspected(studio: Any, page: Any, shot: 
     left, width = (float(page.get_by_label(name).input_value()) for name in ("Left", "Width"))
     assert abs(left - 240) < 8
     assert abs(width - 120) < 8
-    expect(page.get_by_text("What a model gets")).to_be_visible()
+    expect(page.get_by_text("What limner/eyes gets")).to_be_visible()
     page.get_by_label("Question").fill("What colours are there?")
     page.get_by_role("button", name="Ask").click()
     answer = page.locator(".answer")

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 # What the answer to `initialize` needs of limner: 39 modules when this was written.
 MAX_MODULES = 45
 
@@ -37,6 +39,15 @@ def test_a_quote_loads_neither_the_http_library_nor_an_image_library(tmp_path: P
     )
     loaded = _modules(code, tmp_path)
     assert {"httpx2", "httpcore2", "h11", "PIL", "limner.agent.loop"} & loaded == set()
+
+
+@pytest.mark.slow
+def test_a_drawing_of_the_illustrator_needs_no_http_library(tmp_path: Path) -> None:
+    code = (
+        "from limner.frontends.cli.main import main; "
+        "assert main(['generate', 'a red circle', '--size', '256x256', '--json']) == 0"
+    )
+    assert {"httpx2", "httpcore2", "anyio"} & _modules(code, tmp_path) == set()
 
 
 def test_the_first_search_for_garbage_comes_after_the_start_and_leaves_what_is_loaded(

@@ -176,7 +176,7 @@ ILLUSTRATOR = ProviderSpec(
     base_url_env=None,
     base_url="",
     models=image_models("illustrator"),
-    build=_LazyClass("illustrator:Illustrator"),
+    build=_LazyClass("illustrator:build"),
 )
 
 

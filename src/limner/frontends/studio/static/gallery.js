@@ -92,8 +92,11 @@ function Filters({ filters, change }) {
   const [choices, setChoices] = useState([]);
   const sessions = useSessions();
   const box = useRef();
+  const load = () => get("/api/gallery").then((found) => setChoices(found.models), () => {});
+  // A new picture may be the first of its model.
+  onRun((event) => { if (["done", "gallery", "changed", "restarted"].includes(event)) load(); });
   useEffect(() => {
-    get("/api/gallery").then((found) => setChoices(found.models), () => {});
+    load();
     const focus = (event) => {
       if (event.key !== "/" || event.target.closest("input, textarea, select, dialog")) return;
       event.preventDefault();
