@@ -21,6 +21,7 @@ BENCHMARKS = {
     "rendering": "Charts and diagrams",
     "batch": "A batch",
     "batch_postgres": "A batch on PostgreSQL",
+    "team": "A million pictures on fifty hosts",
     "wires": "A request with twenty pictures",
     "sandbox": "The sandbox of a worker",
     "sessions": "A thousand turns with a screenshot each",

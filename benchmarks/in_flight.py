@@ -1,6 +1,6 @@
-"""A hundred pictures in flight at once: limner beside a plain loop of the same libraries.
+"""A hundred pictures in flight at once: limner beside a plain loop, and beside litellm.
 
-Both ask a local server in a process of its own for a PNG of about 1.5 MB in base64, decode it,
+All of them ask a local server in its own process for a PNG of about 1.5 MB in base64, decode it,
 check its pixels with Pillow and write it to disk. limner also verifies in isolated workers,
 journals, settles and syncs.
 """
@@ -12,21 +12,26 @@ import base64
 import io
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 from pathlib import Path
 
+from benchmarks.comparison import Comparison, compare
+from benchmarks.environments import ROOT, python_with
+
 AT_ONCE = 100
 ROUNDS = 5
 SIDE = 704  # noise of this size is about 1.5 MB as PNG
+PLAIN = "a plain loop of httpx2 and Pillow"
+LITELLM = ("litellm==1.77.5", "pillow", "msgspec")
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
-def main() -> None:
+def main(rounds: int = ROUNDS) -> list[Comparison]:
+    """What a picture takes: processor time, and memory at the peak."""
     with tempfile.TemporaryDirectory() as folder:
         picture = Path(folder, "noise.png")
         _make_picture(picture)
@@ -45,29 +50,38 @@ def main() -> None:
         assert server.stdout is not None
         try:
             base_url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
-            _compare(base_url, Path(folder))
+            return _compare(base_url, Path(folder), rounds)
         finally:
             server.kill()
             server.wait()
             server.stdout.close()
 
 
-def _compare(base_url: str, folder: Path) -> None:
-    runs: dict[str, list[dict[str, float]]] = {"plain": [], "limner": []}
-    for turn in range(ROUNDS):
+def _compare(base_url: str, folder: Path, rounds: int) -> list[Comparison]:
+    pythons = {PLAIN: sys.executable, "litellm": python_with("litellm", *LITELLM)}
+    pythons["limner"] = sys.executable
+    runs: dict[str, list[dict[str, float]]] = {name: [] for name in pythons}
+    for turn in range(rounds):
         for name, results in runs.items():
             home = folder / f"{name}-{turn}"
             home.mkdir()
-            command = [sys.executable, "-m", "benchmarks.in_flight", name, base_url, str(home)]
-            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            command = [pythons[name], "-m", "benchmarks.in_flight", name, base_url, str(home)]
+            done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
             results.append(json.loads(done.stdout))
-    print(f"{AT_ONCE} in flight, medians of {ROUNDS} runs")
-    for name, results in runs.items():
-        above = statistics.median(r["peak_mb"] - r["idle_mb"] for r in results)
-        print(f"{name:7} peak memory {above:6.1f} MB above idle")
-    pairs = zip(runs["limner"], runs["plain"], strict=True)
-    ratios = [ours["cpu_ms"] / theirs["cpu_ms"] for ours, theirs in pairs]
-    print(f"CPU per call, children included: {statistics.median(ratios):.2f}x the plain loop")
+    cpu = {name: [run["cpu_ms"] for run in results] for name, results in runs.items()}
+    above = {
+        name: [run["peak_mb"] - run["idle_mb"] for run in results] for name, results in runs.items()
+    }
+    return [
+        compare(
+            f"one of {AT_ONCE} pictures of 1.5 MB that are asked for at once",
+            cpu,
+            unit="ms of CPU",
+            peer=PLAIN,
+            at_most=1.05,
+        ),
+        compare("memory at the peak, above the same process when idle", above, unit="MB"),
+    ]
 
 
 def _make_picture(path: Path) -> None:
@@ -98,6 +112,21 @@ async def _plain(base_url: str, folder: Path, count: int) -> None:
             (folder / f"{index}.png").write_bytes(data)
 
         await asyncio.gather(*(one(index) for index in range(count)))
+
+
+async def _litellm(base_url: str, folder: Path, count: int) -> None:
+    import litellm  # pyright: ignore[reportMissingImports] - it is in an environment of its own
+    from PIL import Image
+
+    async def one(index: int) -> None:
+        reply = await litellm.aimage_generation(
+            prompt="noise", model="openai/gpt-image-1", api_base=base_url, api_key="key", n=1
+        )
+        data = base64.b64decode(reply.data[0].b64_json)
+        Image.open(io.BytesIO(data)).load()
+        (folder / f"{index}.png").write_bytes(data)
+
+    await asyncio.gather(*(one(index) for index in range(count)))
 
 
 async def _limner(base_url: str, folder: Path, count: int, measure: Measure) -> None:
@@ -170,13 +199,15 @@ def _measured(name: str, base_url: str, folder: Path) -> None:
         asyncio.run(_limner(base_url, folder, AT_ONCE, measure))
         return
 
-    async def plain() -> None:
-        await _plain(base_url, folder, 2)
+    work = _litellm if name == "litellm" else _plain
+
+    async def loop() -> None:
+        await work(base_url, folder, 2)
         measure.begin()
-        await _plain(base_url, folder, AT_ONCE)
+        await work(base_url, folder, AT_ONCE)
         measure.end()
 
-    asyncio.run(plain())
+    asyncio.run(loop())
 
 
 if __name__ == "__main__":

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from benchmarks import app_server, comparison, growth, ledger, sandbox
+from benchmarks import app_server, comparison, growth, ledger, sandbox, team
 from benchmarks.app_server_model import MARK, last_words
 from tests.servers.components import needs
 
@@ -90,3 +91,23 @@ def test_a_comparison_says_how_much_each_takes_and_whether_the_target_is_kept() 
         "\n"
         "Target: at most 1.5x of a peer. Measured: 2.00x, **missed**. It verifies the picture.\n"
     )
+
+
+def test_a_simulated_team_is_as_fast_as_its_narrowest_place() -> None:
+    free: dict[str, Any] = dict.fromkeys(team.Measured._fields, 0.0)
+    found = team.Measured(**free | {"requests": {}, "round_trips": 40, "locked_round_trips": 8})
+
+    def rate(at_once: int, *, drawing_s: float = 1.0, **changed: float) -> float:
+        run = team.simulate(
+            found._replace(**changed), pictures=10_000, at_once=at_once, drawing_s=drawing_s
+        )
+        return 10_000 / run.hours / 3600
+
+    # Fifty hosts draw one picture each in ten seconds; the last ones end alone.
+    assert rate(1, drawing_s=10.0) == pytest.approx(5, rel=0.1)
+    # Under the lock of the budget: 8 round trips of 0.5 ms, and one sync of 16 ms.
+    assert rate(64, sync_s=0.016) == pytest.approx(50, rel=0.1)
+    # Eight processors of a database that works 0.4 s for each.
+    assert rate(64, database_cpu_s=0.4, locked_round_trips=0) == pytest.approx(20, rel=0.1)
+    # Two hundred processors of hosts that work 10 s for each.
+    assert rate(64, host_cpu_s=10.0) == pytest.approx(20, rel=0.1)

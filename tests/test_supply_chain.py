@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
+from tests.clean_environment import clean_environment
 
 from limner import __version__
 
@@ -188,14 +189,10 @@ def test_a_release_is_built_from_its_sdist_and_works_in_a_clean_environment(tmp_
     [unpacked] = (tmp_path / "unpacked").iterdir()
     run(*hatch, "wheel", cwd=unpacked)
     [wheel] = out.glob("*.whl")
-    run(sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv"))
-    [packages] = (tmp_path / "venv").glob("lib/python*/site-packages")
+    python, packages = clean_environment(tmp_path / "venv")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
     run(*pip, "--target", str(packages), str(wheel))
-    # The dependencies of the tests' own environment; limner comes from the wheel alone.
-    others = Path(str(metadata.distribution("msgspec").locate_file("")))
-    (packages / "dependencies.pth").write_text(f"{others}\n")
-    limner = [str(tmp_path / "venv/bin/python"), "-m", "limner"]
+    limner = [str(python), "-m", "limner"]
     env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     assert run(*limner, "--version", env=env) == f"limner {__version__} ({commit})\n"
     drawn = run(*limner, "generate", "a fox", "--json", cwd=tmp_path, env=env)

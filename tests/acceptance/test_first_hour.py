@@ -6,10 +6,10 @@ import re
 import shutil
 import subprocess
 import sys
-from importlib import metadata
 from pathlib import Path
 
 import pytest
+from tests.clean_environment import clean_environment
 from tests.servers.codex_process import codex_program
 from tests.servers.components import needs
 
@@ -29,18 +29,15 @@ def shell(tmp_path: Path) -> dict[str, str]:
     """The environment of a new user, whose `pip` finds packages without a network."""
     for folder in ("bin", "work", ".codex"):
         (tmp_path / folder).mkdir()
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
-    [packages] = (tmp_path / "venv").glob("lib/python*/site-packages")
-    others = str(metadata.distribution("msgspec").locate_file(""))
-    (packages / "dependencies.pth").write_text(f"{others}\n")
+    python, packages = clean_environment(tmp_path / "venv")
     wheel = tmp_path / "wheel"
     words = ["-m", "hatchling", "build", "--target", "wheel", "--directory", str(wheel)]
     subprocess.run([sys.executable, *words], cwd=ROOT, check=True, capture_output=True)
     [built] = wheel.glob("*.whl")
     install = f'"{sys.executable}" -m pip install -q --no-deps --no-index --no-build-isolation'
     programs = {
-        "limner": f'exec "{tmp_path}/venv/bin/python" -m limner "$@"',
-        "python": f'exec "{tmp_path}/venv/bin/python" "$@"',
+        "limner": f'exec "{python}" -m limner "$@"',
+        "python": f'exec "{python}" "$@"',
         "codex": f'exec "{codex_program()}" "$@"',
         "pip": f'for word; do given="$word"; done\n[ -d "$given" ] || given="{built}"\n'
         f'exec {install} --target "{packages}" "$given"',

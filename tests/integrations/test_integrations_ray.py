@@ -11,14 +11,18 @@ import pytest
 from tests.servers.components import needs
 from tests.test_guides import sections_of
 
-QUIET = "import ray\nray.init(include_dashboard=False, log_to_driver=False, num_cpus=2)"
+# A cluster of its own, though another one may run on this machine.
+START = """
+import ray
+ray.init(address="local", include_dashboard=False, log_to_driver=False, num_cpus=2)
+"""
 
 
 @pytest.mark.slow
 @needs("ray")
 def test_the_examples_of_the_guide_run_on_ray(tmp_path: Path) -> None:
     sections = sections_of("engines")
-    code = "\n".join([QUIET, sections["Ray"], sections["Ray Data"]])
+    code = "\n".join([START, sections["Ray"], sections["Ray Data"]])
     env = {**os.environ, "HOME": str(tmp_path), "RAY_USAGE_STATS_ENABLED": "0"}
     # A process of its own, since Ray stays in its process.
     done = subprocess.run(

@@ -84,7 +84,7 @@ def sent_and_then(error: BaseException) -> Callable[[PaidCall], Awaitable[None]]
 class Ending:
     """How far a call came, what went wrong then, and what must be left."""
 
-    error: BaseException
+    error: Callable[[], BaseException]
     row: tuple[Any, ...]
     cost: tuple[bool, int, str]
     sent: bool = True
@@ -96,48 +96,48 @@ class Ending:
 
 ENDINGS = {
     "before it was sent": Ending(
-        error=StorageError("no room"),
+        error=lambda: StorageError("no room"),
         sent=False,
         row=("released", 0, "table", "STORAGE_FAILED", None, None),
         cost=(False, 0, "table"),
     ),
     "the service refused": Ending(
-        error=ProviderRefused("no"),
+        error=lambda: ProviderRefused("no"),
         row=("released", 0, "table", "IMAGE_GEN_REJECTED", None, None),
         cost=(False, 0, "table"),
     ),
     "the service withdrew": Ending(
-        error=ProviderUnavailable("cancelled", may_be_billed=True),
+        error=lambda: ProviderUnavailable("cancelled", may_be_billed=True),
         withdrawn=True,
         row=("released", 0, "table", "IMAGE_GEN_PROVIDER_UNAVAILABLE", None, None),
         cost=(False, 0, "table"),
     ),
     "it may be billed": Ending(
-        error=ProviderUnavailable("lost", may_be_billed=True),
+        error=lambda: ProviderUnavailable("lost", may_be_billed=True),
         row=("unknown", FOUR_CENTS, "unknown", "IMAGE_GEN_PROVIDER_UNAVAILABLE", None, None),
         cost=(True, FOUR_CENTS, "unknown"),
     ),
     "an answer without a picture": Ending(
-        error=BadProviderImage("no picture"),
+        error=lambda: BadProviderImage("no picture"),
         row=("settled", FOUR_CENTS, "table", "IMAGE_GEN_BAD_RESPONSE", None, None),
         cost=(True, FOUR_CENTS, "table"),
     ),
     "an answer with a price and a broken picture": Ending(
-        error=CorruptImage("broken"),
+        error=lambda: CorruptImage("broken"),
         received=True,
         priced=FIVE_CENTS,
         row=("settled", FIVE_CENTS, "computed", "IMAGE_CORRUPT", None, None),
         cost=(True, FIVE_CENTS, "computed"),
     ),
     "a full disk after the answer": Ending(
-        error=StorageError("full"),
+        error=lambda: StorageError("full"),
         received=True,
         priced=FIVE_CENTS,
         row=("settled", FIVE_CENTS, "computed", "STORAGE_FAILED", None, None),
         cost=(True, FIVE_CENTS, "computed"),
     ),
     "a full disk after the answer of a job that can be asked again": Ending(
-        error=StorageError("full"),
+        error=lambda: StorageError("full"),
         job=True,
         received=True,
         priced=FIVE_CENTS,
@@ -145,7 +145,7 @@ ENDINGS = {
         cost=(True, FOUR_CENTS, "unknown"),
     ),
     "a broken picture of a job that can be asked again": Ending(
-        error=CorruptImage("broken"),
+        error=lambda: CorruptImage("broken"),
         job=True,
         received=True,
         row=("unknown", FOUR_CENTS, "unknown", "IMAGE_CORRUPT", None, None),
@@ -158,6 +158,8 @@ ENDINGS = {
 async def test_a_call_that_fails_concludes_its_row_and_its_error_has_the_cost(
     money: Money, ending: Ending
 ) -> None:
+    failure = ending.error()
+
     async def story(call: PaidCall) -> None:
         if ending.sent:
             await call.send("{}")
@@ -167,11 +169,11 @@ async def test_a_call_that_fails_concludes_its_row_and_its_error_has_the_cost(
             call.withdraw()
         if ending.received:
             call.received(ending.priced, "computed")
-        raise ending.error
+        raise failure
 
     call = await begin(money)
     error = await end_of(call, story)
-    assert error is ending.error
+    assert error is failure
     assert await row(money) == ending.row
     assert (error.billed, error.cost_nano, error.cost_source) == ending.cost
     assert error.extras == ({"job_id": call.job_id} if error.billed else {})
@@ -287,10 +289,13 @@ async def test_a_cancellation_stays_a_cancellation_and_has_the_cost(money: Money
     assert await row(money) == ("unknown", FOUR_CENTS, "unknown", "CANCELLED", None, None)
 
 
-@pytest.mark.parametrize("stop", [KeyboardInterrupt(), SystemExit(3)], ids=["interrupt", "exit"])
+@pytest.mark.parametrize(
+    "make_stop", [KeyboardInterrupt, lambda: SystemExit(3)], ids=["interrupt", "exit"]
+)
 async def test_an_interrupt_and_an_exit_have_the_cost_too(
-    money: Money, stop: BaseException
+    money: Money, make_stop: Callable[[], BaseException]
 ) -> None:
+    stop = make_stop()
     error = await end_of(await begin(money), sent_and_then(stop))
     assert error is stop
     cost = cancellation_cost(stop)

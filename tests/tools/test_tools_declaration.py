@@ -234,4 +234,4 @@ def test_drawing_on_the_command_line_loads_no_part_of_the_agent(tmp_path: Any) -
     )
     loaded = done.stdout.splitlines()[-1].split()
     assert [name for name in loaded if name.startswith("limner.agent")] == []
-    assert len(loaded) < 151
+    assert len(loaded) < 152

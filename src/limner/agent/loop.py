@@ -35,6 +35,7 @@ from limner.agent.session import Session
 from limner.agent.tool_runner import ToolRunner
 from limner.agent.turn_config import TurnConfig
 from limner.errors import InputInvalid, LimnerError, ProviderError, UnexpectedError, UserError
+from limner.log_fields import log_fields
 from limner.money.ledger import Money
 from limner.net.redaction import redact
 from limner.tools.registry import ToolRegistry
@@ -142,12 +143,14 @@ class Turn:
         Raises:
             asyncio.CancelledError: the caller was cancelled; the history stays as it is then.
         """
-        return await self._run_to_end(lambda: self._loop(given, pending), pending)
+        with log_fields(session=self._session_id):
+            return await self._run_to_end(lambda: self._loop(given, pending), pending)
 
     async def compact(self) -> TurnEnded:
         """Run a turn that only sums up the conversation; raises as `run`."""
         self._is_over = True
-        return await self._run_to_end(self._compact)
+        with log_fields(session=self._session_id):
+            return await self._run_to_end(self._compact)
 
     async def _run_to_end(
         self, work: Callable[[], Awaitable[None]], pending: Sequence[Item] = ()

@@ -30,6 +30,7 @@ from limner.errors import (
     ProviderRateLimited,
     StorageError,
 )
+from limner.log_fields import log_fields
 from limner.money.ledger import ALREADY_PAID, Money
 from limner.money.records import KeyedPayment, PaymentTerms, Reservation
 from limner.net.waits import waits_reported
@@ -213,12 +214,13 @@ class _Run:
         return True
 
     async def _run_row(self, row: ClaimedRow) -> None:
-        try:
-            outcome = await self._outcome(row)
-        except asyncio.CancelledError:
-            # The payment, if there was one, is in the ledger; the next claim looks there.
-            outcome = await self._after_cancellation(row)
-        await self._when_reachable(partial(self._end, row, outcome))
+        with log_fields(batch=self._batch.id, row=row.row_key):
+            try:
+                outcome = await self._outcome(row)
+            except asyncio.CancelledError:
+                # The payment, if there was one, is in the ledger; the next claim looks there.
+                outcome = await self._after_cancellation(row)
+            await self._when_reachable(partial(self._end, row, outcome))
 
     async def _outcome(self, row: ClaimedRow) -> RowOutcome:
         terms, bucket = self._terms(row)

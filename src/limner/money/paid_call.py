@@ -37,6 +37,7 @@ from limner.errors import (
     UserError,
     attach_cost,
 )
+from limner.log_fields import log_fields
 from limner.money.ledger import Money
 from limner.money.records import Delivery, JobRow, PaymentTerms, Reservation, State
 from limner.net.paid_request import announced
@@ -437,16 +438,17 @@ class PaidCall:
         if self._picture is not None and self._concluded:
             metrics.PICTURES.add(made="drawn")
         outcome = "answered" if self._picture is None else f"{verb} {self._picture}"
-        logger.info(
-            "%s: %s/%s %s in %.2f s for %s (%s)",
-            paid.tool,
-            paid.provider,
-            paid.model,
-            outcome if error_code is None else f"failed with {error_code}",
-            took_s,
-            format_usd(self.cost_nano),
-            self.cost_source,
-        )
+        with log_fields(session=paid.session_id, job=self.job_id):
+            logger.info(
+                "%s: %s/%s %s in %.2f s for %s (%s)",
+                paid.tool,
+                paid.provider,
+                paid.model,
+                outcome if error_code is None else f"failed with {error_code}",
+                took_s,
+                format_usd(self.cost_nano),
+                self.cost_source,
+            )
 
     def _with_cost(self, error: BaseException) -> BaseException:
         """The error that leaves the call: it has what was spent, and where the picture is."""

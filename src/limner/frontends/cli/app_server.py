@@ -13,6 +13,7 @@ from pathlib import Path
 from limner.errors import UserError
 from limner.frontends.appserver.server import STDIO, serve
 from limner.frontends.cli.output import CommandResult
+from limner.frontends.json_log import add_log_option, log_to
 from limner.frontends.metrics_option import add_option
 
 EXAMPLE = """\
@@ -58,6 +59,7 @@ def configure(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--no-token", action="store_true", help="serve every user of this machine")
     add_option(parser)
+    add_log_option(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="the folder for the schemas")
 
 
@@ -70,6 +72,7 @@ def run(args: Namespace) -> CommandResult:
         return CommandResult(value={"out": str(args.out)}, text=f"The schemas are in {args.out}")
     if args.out is not None:
         raise UserError(f"--out belongs to {SCHEMA}")
+    log_to(args.log_json)
     serve(
         args.listen,
         overrides=args.config,

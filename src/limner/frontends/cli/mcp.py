@@ -17,6 +17,7 @@ from typing import Any
 
 from limner.errors import MissingExtra, UserError
 from limner.frontends.cli.output import CommandResult
+from limner.frontends.json_log import add_log_option, log_to
 from limner.frontends.mcp import install
 from limner.frontends.metrics_option import add_option, metrics_served, read_address
 from limner.settings.home import find_home
@@ -67,6 +68,7 @@ def configure(parser: ArgumentParser) -> None:
         help="another name that clients use for this machine; may be given again",
     )
     add_option(parser)
+    add_log_option(parser)
     parser.add_argument("--oauth-issuer", metavar="URL", help="accept the tokens of this issuer")
     parser.add_argument(
         "--oauth-jwks", metavar="FILE_OR_URL", help="the keys that the issuer signs with"
@@ -95,6 +97,7 @@ def run(args: Namespace) -> CommandResult:
     """Serve until the process is stopped, or set up a client."""
     if args.action is not None:
         return _INSTALLING[args.action](args)
+    log_to(args.log_json)
     serve, folders = _over_standard_streams(args) if args.http is None else _over_http(args)
     server = import_module("limner.frontends.mcp.server").McpServer(
         env=os.environ, cwd=Path.cwd(), folders=folders

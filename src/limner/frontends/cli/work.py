@@ -13,6 +13,7 @@ from limner.client import Limner
 from limner.frontends.cli.batch import RateMeter, describe
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.terminal import Waiting, wait_for
+from limner.frontends.json_log import add_log_option, log_to
 from limner.frontends.metrics_option import MetricsAddress, add_option, metrics_served
 
 EXAMPLE = """\
@@ -29,10 +30,12 @@ def configure(parser: ArgumentParser) -> None:
         "--wait", action="store_true", help="wait for new batches if no row is left, until Ctrl-C"
     )
     add_option(parser)
+    add_log_option(parser)
 
 
 def run(args: Namespace) -> CommandResult:
     """Work until no batch has rows left."""
+    log_to(args.log_json)
     return wait_for(lambda: _work(args.metrics, waits=args.wait))
 
 

@@ -124,9 +124,14 @@ WHERE batch_id = :batch_id AND state = 'failed' AND cost_nano = 0
     AND (CAST(:keys AS TEXT) IS NULL OR row_key IN (SELECT value FROM json_each(:keys)));
 
 -- name: batch_rows_reopen
--- Failed rows whose payment is uncertain: their results may be there by now.
+-- Failed rows whose payment is uncertain: their results may be there by now. And those whose bytes
+-- were delivered and could not be stored: they are kept on the host that paid.
 UPDATE batch_rows SET state = 'running', owner = :owner, updated_ms = :now_ms
-WHERE batch_id = :batch_id AND state = 'failed' AND cost_source = 'unknown' AND cost_nano > 0
+WHERE batch_id = :batch_id AND state = 'failed' AND cost_nano > 0
+    AND (
+        cost_source = 'unknown'
+        OR json_extract(error, '$.code') IN ('BLOBS_UNREACHABLE', 'BLOBS_DENIED', 'NO_BUCKET')
+    )
     AND (CAST(:keys AS TEXT) IS NULL OR row_key IN (SELECT value FROM json_each(:keys)))
 RETURNING row_key, number, tool, arguments, tries;
 
