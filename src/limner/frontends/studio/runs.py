@@ -154,15 +154,19 @@ class StudioRuns:
     async def watch_gallery(self, read: Callable[[], Awaitable[object]]) -> None:
         """Tell the pages, for ever, when another process stored or deleted pictures.
 
-        ``read`` gives a value that changes then. It is asked only while a page listens.
+        ``read`` gives a value that changes then. After the start it is asked only while a page
+        listens.
         """
         seen: object = None
+        # What comes before the first wait ends is news too.
+        with suppress(LimnerError):
+            seen = await read()
         while True:
             await asyncio.sleep(WATCH_S)
             # A database that cannot be read now is read again later.
             with suppress(LimnerError):
                 now = await read() if self._listeners else seen
-                if now != seen and seen is not None:
+                if now != seen:
                     self._send("gallery", {})
                 seen = now
 
