@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import random
 import signal
@@ -83,12 +84,13 @@ def running_cluster(folder: Path) -> Iterator[tuple[int, int]]:
     import ray
     from ray.cluster_utils import Cluster
 
-    of_node = {"num_cpus": WORKERS_OF_A_NODE, "object_store_memory": 80_000_000}
+    of_node: dict[str, Any] = {"num_cpus": WORKERS_OF_A_NODE, "object_store_memory": 80_000_000}
     cluster = Cluster(initialize_head=True, head_node_args={**of_node, "include_dashboard": False})
     other = cluster.add_node(**of_node, env_vars={"LIMNER_HOME": str(folder / "other-home")})
-    ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+    ray.init(address=cluster.address, log_to_driver=False, logging_level=logging.ERROR)
     try:
-        ids = [node.all_processes["raylet"][0].process.pid for node in (cluster.head_node, other)]
+        nodes: list[Any] = [cluster.head_node, other]
+        ids = [node.all_processes["raylet"][0].process.pid for node in nodes]
         yield ids[0], ids[1]
     finally:
         ray.shutdown()

@@ -24,6 +24,7 @@ from limner.settings import Settings
 
 with needs("'limner[ray]'"):
     import ray
+    from ray.exceptions import RayTaskError
 
 LOOK_EVERY_S = 1.0
 # How long Ctrl-C waits for rows in flight.
@@ -95,7 +96,9 @@ async def _run_batch(
     async with Limner() as lim:
         _refuse_unshared(lim.settings)
         batch, addresses = await open_batch(lim), _addresses(lim.settings)
-        actors = [ray.remote(_Worker).options(**options).remote() for _ in range(workers)]
+        actors: list[Any] = [
+            ray.remote(_Worker).options(**options).remote() for _ in range(workers)
+        ]
         # One of them tries the failed rows again.
         tasks = [actor.run.remote(addresses, batch.id, actor is actors[0]) for actor in actors]
         runs = [asyncio.wrap_future(task.future()) for task in tasks]
@@ -141,7 +144,7 @@ def _stopped(run: asyncio.Future[str | None]) -> str | None:
     """
     try:
         return run.result()
-    except ray.exceptions.RayTaskError as error:
+    except RayTaskError as error:
         if isinstance(error.cause, LimnerError):
             raise error.cause from None
         raise
