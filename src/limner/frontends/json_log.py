@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from argparse import ArgumentParser
 from datetime import UTC, datetime
@@ -52,6 +51,8 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line. Everything that looks like a secret is hidden."""
+        import json  # noqa: PLC0415 - few log so, and each start would wait for it
+
         facts = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
