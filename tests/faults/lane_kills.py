@@ -116,12 +116,12 @@ def _count_writes(kill_at: int) -> None:
     """Kill this process before its write of that number; 0 is never."""
     submit, counted = Store.submit_write, 0
 
-    def submit_or_die(store: Store, work: Any, *, shared: bool = False) -> Future[Any]:
+    def submit_or_die(store: Store, work: Any, **how: bool) -> Future[Any]:
         nonlocal counted
         counted += 1
         if counted == kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
-        return submit(store, work, shared=shared)
+        return submit(store, work, **how)
 
     setattr(Store, "submit_write", submit_or_die)  # noqa: B010 - the types of the two differ
 
