@@ -24,7 +24,7 @@ WITH_KEY = "with a key:"
 ELSEWHERE = re.compile(
     r"limner (?:chat(?: --resume| \"[^\"]*\"(?: --budget 0\.50)?)?|codex\b.*"
     r"|mcp(?: --http .*| doctor \S+)?|app-server(?: --listen .*)?|jobs .*job_1f0c.*|COMMAND --help"
-    r"|studio(?: --no-open.*)?|fit report\.pdf.*|generate .*--provider atelier.*)"
+    r"|studio(?: --no-open.*)?|work --wait.*|fit report\.pdf.*|generate .*--provider atelier.*)"
     r"|.*--config .* app-server|LIMNER_MCP_TOKEN.*"
 )
 PICTURES = (
