@@ -189,6 +189,27 @@ async def test_words_that_arrive_after_the_end_of_the_server_are_shown_too(lim: 
     assert ended.value.message == "The app-server is gone: the server ended with status 3: late"
 
 
+def test_a_server_whose_child_stays_leaves_no_open_pipe(lim: Limner, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    words = ["sh", "-c", f"cat '{gate}' & exit 3"]
+
+    async def connect_to_it() -> None:
+        with pytest.raises(LimnerError):
+            async with limner.connect(command=words, lim=lim):
+                pass
+
+    def open_pipes() -> set[str]:
+        links = Path("/proc/self/fd").iterdir()
+        return {str(link.readlink()) for link in links if link.exists()}
+
+    before = open_pipes()
+    asyncio.run(connect_to_it())
+    after = open_pipes()
+    gate.write_bytes(b"")  # The child ends.
+    assert after == before
+
+
 def test_the_default_server_is_the_installed_limner() -> None:
     assert list(OWN_SERVER) == [
         *(sys.executable, "-P", "-m"),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -75,8 +76,10 @@ class ServerCommand(Discreet, frozen=True, kw_only=True):
     async def open(self) -> ServerTransport:
         """Start it."""
         program, *arguments = self.words
+        loop = asyncio.get_running_loop()
         try:
-            process = await asyncio.create_subprocess_exec(
+            pipes, protocol = await loop.subprocess_exec(
+                partial(_ServerPipes, limit=_READ_BYTES, loop=loop),
                 find_program(program) or program,
                 *arguments,
                 stdin=PIPE,
@@ -89,18 +92,32 @@ class ServerCommand(Discreet, frozen=True, kw_only=True):
         except OSError as error:
             message = f"{self.words[0]} cannot be started: {error}"
             raise LimnerError(message, code=SERVER_GONE) from error
-        return ProcessTransport(process)
+        return ProcessTransport(Process(pipes, protocol, loop), pipes)
+
+
+class _ServerPipes(SubprocessStreamProtocol):
+    """Closes the pipes of a process after its end, even if a child of it holds them open."""
+
+    _pipes: asyncio.BaseTransport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._pipes = transport
+
+    def process_exited(self) -> None:
+        super().process_exited()
+        asyncio.get_running_loop().call_later(LAST_WORDS_TIMEOUT_S, self._pipes.close)
 
 
 class ProcessTransport(StreamTransport):
     """The standard streams of a process; the end of what it writes to standard error is kept."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, pipes: asyncio.BaseTransport) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
         super().__init__(process.stdout, process.stdin)
-        self._process, self._stdin = process, process.stdin
+        self._process, self._pipes, self._stdin = process, pipes, process.stdin
         self._stderr_tail = b""
         self._has_sent_too_much = False
         self._reading_stderr = asyncio.create_task(self._read_stderr(process.stderr))
@@ -132,8 +149,10 @@ class ProcessTransport(StreamTransport):
             await self._wait_for_exit()
         finally:
             self._reading_stderr.cancel()
+            self._pipes.close()
         with contextlib.suppress(OSError, RuntimeError):
             await self._stdin.wait_closed()
+        await asyncio.sleep(0)  # The loop closes the pipes in its next round.
 
     async def _wait_for_exit(self) -> None:
         try:
