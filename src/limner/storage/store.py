@@ -97,7 +97,8 @@ class SqliteEngine:
             if writing and database.read_only:
                 raise read_only_home(self._path.parent)
             connection = database.connection
-            database.prepare(writing=writing, synced=is_synced)
+            if writing:
+                database.prepare(synced=is_synced)
             connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
             try:
                 changes = connection.total_changes
@@ -107,8 +108,13 @@ class SqliteEngine:
                 else:
                     done.extend(self._run_in_savepoint(connection, job) for job in jobs)
                 # A write that changed nothing costs no sync.
-                writes = database.count_write() if connection.total_changes > changes else None
-                connection.execute("COMMIT")
+                has_changed, writes = connection.total_changes > changes, None
+                if has_changed and not writing:
+                    # `PRAGMA query_only` would make SQLite compile its statements again each time.
+                    raise StorageError(f"The database {self.place!r} cannot be written by a read.")
+                if has_changed:
+                    writes = database.count_write()
+                connection.execute("COMMIT" if writing else "ROLLBACK")
             except BaseException:
                 # SQLite rolls back by itself on a full disk, and then ROLLBACK is an error.
                 if connection.in_transaction:
