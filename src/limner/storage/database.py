@@ -83,9 +83,7 @@ class Database:
         if self._synced != synced:
             self._synced = None
             # A pragma acts while it is compiled, and `execute` keeps what it has compiled.
-            self.connection.executescript(
-                f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}"
-            )
+            self.connection.executescript(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
             self._synced = synced
 
     def count_write(self) -> int:
