@@ -10,6 +10,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import money_child
 import pytest
@@ -182,7 +183,7 @@ class _Terms:
         if self._error is not None:
             raise self._error
 
-    async def cancel(self, reserving: asyncio.Future[object]) -> None:
+    async def cancel(self, reserving: asyncio.Future[Any]) -> None:
         await asyncio.to_thread(self.writing.wait, 60)
         reserving.cancel()
         self.go_on.set()
