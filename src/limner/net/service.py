@@ -174,7 +174,7 @@ class Service:
             ProviderError: the vendor or the network failed.
             BadProviderImage: the response is a success, but not valid.
         """
-        content = (body,) if isinstance(body, bytes) else None
+        content = body if isinstance(body, bytes) else None
         json = None if isinstance(body, bytes) else body
         if content is not None:
             headers = {"Content-Type": "application/json", **(headers or {})}
@@ -201,12 +201,12 @@ class Service:
         self,
         url: str,
         *,
-        content: Sequence[bytes | memoryview] | None = None,
+        content: bytes | Sequence[bytes | memoryview] | None = None,
         form: MultipartForm | None = None,
         read_timeout_s: float,
         paid: bool,
     ) -> AsyncGenerator[httpx2.Response]:
-        """Post JSON in pieces or a form, and yield the successful response as it arrives.
+        """Post JSON, also in pieces, or a form; yield the successful response as it arrives.
 
         The request is sent once, as in `call`. ``read_timeout_s`` is the longest pause between two
         chunks.
@@ -228,7 +228,7 @@ class Service:
         method: str,
         url: str,
         *,
-        content: bytes = b"",
+        content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         read_timeout_s: float,
     ) -> AsyncGenerator[httpx2.Response]:
@@ -238,7 +238,7 @@ class Service:
             ProviderError: the vendor or the network failed, also while the response is read.
         """
         async with self._send(
-            method, url, headers, read_timeout_s, paid=False, content=(content,), has_deadline=False
+            method, url, headers, read_timeout_s, paid=False, content=content, has_deadline=False
         ) as response:
             yield response
 
@@ -279,19 +279,20 @@ class Service:
         *,
         paid: bool,
         json: Mapping[str, Any] | None = None,
-        content: Sequence[bytes | memoryview] | None = None,
+        content: bytes | Sequence[bytes | memoryview] | None = None,
         form: MultipartForm | None = None,
         has_deadline: bool = True,
     ) -> AsyncGenerator[httpx2.Response]:
         """Send a request; yields a successful response whose body is not read yet."""
-        chunked = ChunkedBody(content or ())
+        pieces = (content,) if isinstance(content, bytes) else content
+        chunked = ChunkedBody(pieces or ())
         is_large = chunked.size_bytes > CHUNK_BYTES
         length = {"Content-Length": str(chunked.size_bytes)} if is_large else {}
         request = self._http.build_request(
             method,
             url,
             json=json,
-            content=None if content is None or is_large else b"".join(content),
+            content=None if pieces is None or is_large else b"".join(pieces),
             data=None if form is None else form.fields,
             files=None if form is None else form.files(),
             headers={**self._headers, **(headers or {}), **length},

@@ -107,7 +107,7 @@ class ImagesApi:
         async with (
             self.service.stream(
                 self._url(body),
-                content=None if body.json is None else (msgspec.json.encode(body.json),),
+                content=None if body.json is None else msgspec.json.encode(body.json),
                 form=body.form,
                 read_timeout_s=READ_TIMEOUT_S,
                 paid=self._paid,
