@@ -52,7 +52,7 @@ def run(args: Namespace) -> CommandResult:
     async def work() -> PictureCheck:
         waiting = Waiting()
         async with Limner(budget_usd=args.budget_usd) as lim, waiting.shown():
-            return await lim.checking.check(arguments, lim.person(ask=ask))
+            return await lim.checker.check(arguments, lim.person(ask=ask))
 
     found = wait_for(work)
     status = STATUS[found.passed]

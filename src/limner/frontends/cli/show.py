@@ -46,7 +46,7 @@ def run(args: Namespace) -> CommandResult:
 
 async def _show(name: str, *, quiet: bool) -> CommandResult:
     async with Limner() as lim:
-        shown = await lim.showing.show(name, lim.person())
+        shown = await lim.picture_info.show(name, lim.person())
         if is_live() and not quiet:
             size = (shown.width, shown.height)
             await show_bytes(shown.data, mime=shown.mime, size=size, lim=lim)

@@ -154,7 +154,7 @@ async def _compact(chat: ChatSession, _: str) -> None:
 async def _show(chat: ChatSession, name: str) -> None:
     if not name:
         raise UserError("/show needs a picture: /show HANDLE or /show PATH")
-    shown = await chat.lim.showing.show(name, chat.lim.person())
+    shown = await chat.lim.picture_info.show(name, chat.lim.person())
     if is_live():
         size_px = (shown.width, shown.height)
         await show_bytes(shown.data, mime=shown.mime, size=size_px, lim=chat.lim)
