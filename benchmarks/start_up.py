@@ -1,17 +1,16 @@
 """What a start takes beside a bare interpreter, and the first answers of app-servers.
 
-The first table is processor time of whole commands, which a busy machine changes little. Being
-ready for a turn is having loaded and built everything but the connection: what is left is what the
-libraries themselves load with their first request.
+Commands are compared by the processor time of the whole process, which a busy machine changes
+little. Being ready for a turn is having loaded and built everything but the connection: what is
+left is what the libraries themselves load with their first request.
 
-The second table is of app-servers: from the start of the process to the answer to `initialize`,
-and from there to the answer to a `thread/start` that is sent at once.
+App-servers are compared twice: from the start of the process to the answer to `initialize`, and
+from there to the answer to a `thread/start` that is sent at once.
 """
 
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,42 +21,60 @@ from pathlib import Path
 from benchmarks import app_server_peers as peers
 from benchmarks.app_server_client import Client
 from benchmarks.app_server_peers import Peer
+from benchmarks.comparison import Comparison, compare
 from benchmarks.metered import cpu_ns
 
 ROUNDS = 40
 LIMNER = str(Path(sys.executable).parent / "limner")
 LIBRARIES = "import asyncio, httpx2, msgspec, sqlite3"
 READY = "import limner.agents, limner.wires.openai_responses; limner.agents.Limner()"
+BARE = "python -c pass"
+DRY_RUN = "limner generate --dry-run"
 COMMANDS = {
-    "python -c pass": [sys.executable, "-c", "pass"],
+    BARE: [sys.executable, "-c", "pass"],
     "import limner": [sys.executable, "-c", "import limner"],
     "limner --help": [LIMNER, "--help"],
-    "asyncio and msgspec": [sys.executable, "-c", "import asyncio, msgspec"],
-    "the libraries": [sys.executable, "-c", LIBRARIES],
-    "a dry run": [LIMNER, "generate", "a robot", "--dry-run"],
-    "ready for a turn": [sys.executable, "-c", READY],
+    "import asyncio, msgspec": [sys.executable, "-c", "import asyncio, msgspec"],
+    "asyncio, httpx2, msgspec and sqlite3": [sys.executable, "-c", LIBRARIES],
+    DRY_RUN: [LIMNER, "generate", "a robot", "--dry-run"],
+    "a Limner that is ready for a turn": [sys.executable, "-c", READY],
 }
+INITIALIZE = "an app-server from its start to the answer to `initialize`"
+FIRST_THREAD = "from there to the answer to the first `thread/start`"
+# In the order of `_first_answers_ms`.
+ANSWERS = (
+    (INITIALIZE, "ms", 1.2),
+    (INITIALIZE, "ms of CPU", None),
+    (FIRST_THREAD, "ms", 2),
+    (FIRST_THREAD, "ms of CPU", None),
+)
 NO_MODEL = "http://127.0.0.1:9/v1"  # nothing is asked before the first turn
 
 
-def main() -> None:
+def main(rounds: int = ROUNDS) -> list[Comparison]:
+    """What commands take, and the first answers of app-servers."""
     with tempfile.TemporaryDirectory() as folder:
-        _tell_commands(Path(folder))
-        _tell_app_servers(Path(folder))
+        return [_commands(Path(folder), rounds), *_app_servers(Path(folder), rounds)]
 
 
-def _tell_commands(home: Path) -> None:
+def _commands(home: Path, rounds: int) -> Comparison:
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "LIMNER_HOME": str(home / "home")}
     used: dict[str, list[float]] = {name: [] for name in COMMANDS}
-    for number in range(-1, ROUNDS):
+    for number in range(-1, rounds):
         # Interleaved, so that a busy moment of the machine falls on all of them.
         for name, command in COMMANDS.items():
             cpu_s = _cpu_s(command, env)
             if number >= 0:  # the first run sets a home up
-                used[name].append(cpu_s)
-    bare = statistics.median(used["python -c pass"])
-    for name, taken in used.items():
-        print(f"{name:20} {statistics.median(taken) / bare:5.2f}x a bare interpreter, by CPU")
+                used[name].append(1000 * cpu_s)
+    return compare(
+        "a command from its start to its end",
+        used,
+        unit="ms of CPU",
+        ours=DRY_RUN,
+        peer=BARE,
+        at_most=6,
+        note="It loads `asyncio` and msgspec, which take as much alone as the target allows.",
+    )
 
 
 def _cpu_s(command: Sequence[str], env: dict[str, str]) -> float:
@@ -69,27 +86,34 @@ def _cpu_s(command: Sequence[str], env: dict[str, str]) -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _tell_app_servers(folder: Path) -> None:
+def _app_servers(folder: Path, rounds: int) -> list[Comparison]:
     if sys.platform != "linux":
         print("app-servers skipped: the time of other processes is read from /proc")
-        return
-    servers = [peers.limner(folder, base_url=NO_MODEL)]
+        return []
     try:
-        servers.append(peers.codex(folder, base_url=NO_MODEL))
+        servers = [
+            peers.limner(folder, base_url=NO_MODEL),
+            peers.codex(folder, base_url=NO_MODEL),
+        ]
     except ImportError as error:
-        print(f"Codex skipped: it is not installed ({error})")
+        print(f"app-servers skipped: Codex is not installed ({error})")
+        return []
     found: dict[str, list[tuple[float, ...]]] = {peer.name: [] for peer in servers}
-    for number in range(-1, ROUNDS):
+    for number in range(-1, rounds):
         for peer in servers if number % 2 else reversed(servers):
             taken = _first_answers_ms(peer)
             if number >= 0:
                 found[peer.name].append(taken)
-    for name, rows in found.items():
-        medians = [statistics.median(column) for column in zip(*rows, strict=True)]
-        print(
-            "{:8} initialize {:6.1f} ms, CPU {:6.1f} ms; "
-            "thread/start {:6.1f} ms, CPU {:6.1f} ms".format(name, *medians)
+    return [
+        compare(
+            work,
+            {name: [row[column] for row in rows] for name, rows in found.items()},
+            unit=unit,
+            peer="codex",
+            at_most=at_most,
         )
+        for column, (work, unit, at_most) in enumerate(ANSWERS)
+    ]
 
 
 def _first_answers_ms(peer: Peer) -> tuple[float, float, float, float]:

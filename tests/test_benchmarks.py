@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks import app_server, comparison, growth, ledger, sandbox, team
+from benchmarks import app_server, comparison, growth, ledger, sandbox, start_up, team
 from benchmarks.app_server_model import MARK, last_words
 from tests.servers.components import needs
 
@@ -54,6 +54,23 @@ def test_the_cost_of_the_sandbox_is_measured(capsys: pytest.CaptureFixture[str])
     sandbox.main(rounds=1, starts=1)
     rows = [line[:12].strip() for line in capsys.readouterr().out.splitlines()]
     assert rows == ["lock down", "verify PNG", "verify JPEG", "JPEG to PNG", "draw SVG"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the time of servers is read from /proc")
+@needs("codex_cli_bin")
+@pytest.mark.slow
+def test_starts_are_compared_with_a_bare_interpreter_and_with_codex() -> None:
+    found = start_up.main(rounds=1)
+    compared = [(one.unit, one.ours, one.peer, one.at_most, set(one.spreads)) for one in found]
+    servers = {"limner", "codex"}
+    assert compared == [
+        ("ms of CPU", start_up.DRY_RUN, start_up.BARE, 6, set(start_up.COMMANDS)),
+        ("ms", "limner", "codex", 1.2, servers),
+        ("ms of CPU", "limner", "codex", None, servers),
+        ("ms", "limner", "codex", 2, servers),
+        ("ms of CPU", "limner", "codex", None, servers),
+    ]
+    assert all(one.low > 0 for compared in found for one in compared.spreads.values())
 
 
 @pytest.mark.slow

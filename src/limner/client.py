@@ -140,7 +140,7 @@ class StoredPicture:
             NotFound: no picture with this handle is stored here.
             StorageError: its bytes cannot be read.
         """
-        return await self._lim.showing.show(self.handle, self._lim.person())
+        return await self._lim.picture_info.show(self.handle, self._lim.person())
 
 
 class Limner:
@@ -188,36 +188,36 @@ class Limner:
         return sorted({*super().__dir__(), *vars(self)} - parts - self._internal)
 
     batches = _forward(Components.batches)
+    checker = _forward(Components.checker)
     conversations = _forward(Components.conversations)
-    deleting = _forward(Components.deleting)
-    drawing = _forward(Components.drawing)
-    rendering = _forward(Components.rendering)
-    transforming = _forward(Components.transforming)
-    checking = _forward(Components.checking)
-    sheets = _forward(Components.sheets)
+    deleter = _forward(Components.deleter)
+    exporter = _forward(Components.exporter)
     eyes = _forward(Components.eyes)
-    exporting = _forward(Components.exporting)
     fitting = _forward(Components.fitting)
     gallery = _forward(Components.gallery)
     garbage = _forward(Components.garbage)
-    repairer = _forward(Components.repairer)
+    generator = _forward(Components.generator)
     handles = _forward(Components.handles)
     imaging = _forward(Components.imaging)
-    importing = _forward(Components.importing)
+    importer = _forward(Components.importer)
     ingress = _forward(Components.ingress)
+    inspector = _forward(Components.inspector)
     keys = _forward(Components.keys)
-    looking = _forward(Components.looking)
     models = _forward(Components.models)
     money = _forward(Components.money)
     personalities = _forward(Components.personalities)
+    picture_info = _forward(Components.picture_info)
     pictures = _forward(Components.pictures)
+    prompts = _forward(Components.prompts)
     quarantine = _forward(Components.quarantine)
-    requests = _forward(Components.requests)
+    renderer = _forward(Components.renderer)
+    repairer = _forward(Components.repairer)
     sessions = _forward(Components.sessions)
-    showing = _forward(Components.showing)
+    sheets = _forward(Components.sheets)
     specs = _forward(Components.specs)
     store = _forward(Components.store)
     thumbnails = _forward(Components.thumbnails)
+    transformer = _forward(Components.transformer)
 
     @overload
     async def generate(
@@ -295,7 +295,7 @@ class Limner:
 
         order = self._order(arguments, options)
         person = replace(self.person(progress=progress, ask=ask), approval=approval)
-        return await draw_all(order, self.drawing, person)
+        return await draw_all(order, self.generator, person)
 
     async def quote(
         self, prompt: str, *, n: int | None = None, **options: Unpack[GenerateOptions]
@@ -318,7 +318,7 @@ class Limner:
     async def plan(self, arguments: DrawingArguments, options: CallerOptions | None = None) -> Plan:
         """What `draw` would do with the same arguments, and what that costs."""
         order = self._order(arguments, options)
-        return await self.drawing.planner.plan(order, self.person(), today=self.clock().date())
+        return await self.generator.planner.plan(order, self.person(), today=self.clock().date())
 
     async def recover(
         self, job: JobRow, *, progress: Callable[[Progress], None] = ignore_progress
@@ -329,13 +329,13 @@ class Limner:
         """
         from limner.tools.recovery import recover
 
-        return await recover(job, self.drawing, progress=progress)
+        return await recover(job, self.generator, progress=progress)
 
     def delivered_file(self, job: JobRow) -> Path | None:
         """The file with the bytes that were delivered for an unfinished job, if it is here."""
         from limner.tools.recovery import delivered_file
 
-        return delivered_file(job, self.drawing)
+        return delivered_file(job, self.generator)
 
     def job_state(self, job: JobRow) -> str:
         """Where an unfinished job stands, in a few words."""
@@ -357,7 +357,7 @@ class Limner:
         from limner.tools.recovery import close_job
 
         cost_nano = None if cost_usd is None else usd_to_nano(cost_usd, field="cost_usd")
-        await close_job(job, self.drawing, cost_nano=cost_nano)
+        await close_job(job, self.generator, cost_nano=cost_nano)
 
     def adopt_budget(self, budget: BudgetSettings) -> None:
         """Use other caps from now on: the user changed the settings while this program runs."""
@@ -382,7 +382,7 @@ class Limner:
         text = source if isinstance(source, str) else msgspec.json.encode(source).decode()
         given = {"source": text, **options}
         _refuse_unknown("render", given, RenderArguments)
-        return await self.rendering.render(
+        return await self.renderer.render(
             _read(RenderArguments, given), self.person(**_hooks(given))
         )
 
@@ -402,7 +402,7 @@ class Limner:
         given = {"image": image, **options}
         _refuse_unknown("transform", given, TransformArguments)
         named = await self._with_names(TransformArguments, given)
-        return await self.transforming.transform(
+        return await self.transformer.transform(
             _read(TransformArguments, named), self.person(**_hooks(given))
         )
 
@@ -420,7 +420,7 @@ class Limner:
         given = {"image": image, **options}
         _refuse_unknown("check", given, CheckArguments)
         named = await self._with_names(CheckArguments, given)
-        return await self.checking.check(_read(CheckArguments, named), self.person(**_hooks(given)))
+        return await self.checker.check(_read(CheckArguments, named), self.person(**_hooks(given)))
 
     async def sheet(
         self, images: Sequence[ImageInput] = (), **options: Unpack[SheetOptions]
@@ -456,7 +456,7 @@ class Limner:
         _refuse_unknown("inspect", given, InspectRequest)
         person = self.person(**_hooks(given))
         request = _read(InspectRequest, await self._with_names(InspectRequest, given))
-        return await self.looking.inspect(request, person)
+        return await self.inspector.inspect(request, person)
 
     async def batch(
         self,
@@ -488,8 +488,10 @@ class Limner:
         Raises:
             InputInvalid: a row or a rate is wrong; nothing was sent.
             ApprovalDenied: the price needs approval, and did not get it.
+            StorageError: ``out`` cannot be written; nothing was sent.
         """
-        from limner.tools.batches import budget_of, check_export, manifest_of
+        from limner.batches.export import check_export
+        from limner.tools.batches import budget_of, manifest_of
 
         to = None if out is None else self._person_reach.resolve_write(out, cwd=self.cwd)
         check_export(to)
@@ -644,7 +646,7 @@ class Limner:
             StorageError: it cannot be read, or its content cannot be stored.
         """
         file = self._person_reach.resolve_read(path, cwd=self.cwd)
-        return await self.importing.rollout(file, progress=progress)
+        return await self.importer.rollout(file, progress=progress)
 
     async def export_session(
         self, session_id: str, path: str | Path, *, overwrite: bool = False
@@ -659,7 +661,7 @@ class Limner:
         """
         file = self._person_reach.resolve_write(path, cwd=self.cwd)
         session = await self.sessions.open(session_id)
-        return await self.exporting.rollout(session, file, overwrite=overwrite)
+        return await self.exporter.rollout(session, file, overwrite=overwrite)
 
     async def delete_session(self, session_id: str) -> FreedSpace:
         """Delete a session, and the pictures that only it referred to.

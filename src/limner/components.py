@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from limner.agent.session_export import SessionExporter
     from limner.agent.session_import import SessionImporter
     from limner.agent.sessions import Sessions
+    from limner.batches.records import BatchStatus
     from limner.catalogue.images import Size
     from limner.eyes.model import Eyes
     from limner.imaging.pool import Imaging
@@ -114,11 +115,12 @@ class part(cached_property[T]):  # noqa: N801 - used as a decorator, as `propert
             return cast("T", super().__get__(instance, owner))
 
 
-# The components that pay, and those that open something or remember something.
+# The components that pay: a scope has its own.
 _PAYING = (
-    *("money", "drawing", "rendering", "transforming", "looking", "conversations", "showing"),
-    *("checking", "sheets", "tool_parts", "_row_registry", "batches"),
+    *("money", "generator", "renderer", "transformer", "inspector", "checker", "picture_info"),
+    *("sheets", "conversations", "tool_parts", "_row_registry", "batches"),
 )
+# The components that open or remember something: a scope uses those of its program.
 _SHARED = ("store", "blobs", "imaging", "sessions", "models", "_http", "_incoming")
 
 
@@ -162,6 +164,7 @@ class Components:
             policy=approval.policy, above_nano=usd_to_nano(approval.above_usd)
         )
         self._in_flight = InFlight(self.home.path_locks)
+        self._running_batches: dict[str, asyncio.Task[BatchStatus]] = {}
         self._is_scope = False
 
     # --- storage, money, pictures ---
@@ -267,7 +270,7 @@ class Components:
         return Handles(pictures=self.pictures, known=self._session_handles)
 
     @part
-    def showing(self) -> PictureInfoReader:
+    def picture_info(self) -> PictureInfoReader:
         """Says where a picture comes from."""
         from limner.tools.picture_info import PictureInfoReader
 
@@ -288,7 +291,7 @@ class Components:
         return Thumbnails(self.home.thumbnails, blobs=self.blobs, imaging=self.imaging)
 
     @part
-    def deleting(self) -> PictureDeleter:
+    def deleter(self) -> PictureDeleter:
         """Deletes the pictures that a person names."""
         from limner.pictures.deletion import PictureDeleter
 
@@ -328,7 +331,7 @@ class Components:
         return all_specs(embedded=self.settings.images.embedded)
 
     @part
-    def drawing(self) -> ImageGenerator:
+    def generator(self) -> ImageGenerator:
         """Draws pictures."""
         from limner.tools.generation import ImageGenerator
         from limner.tools.output_file import OutputWriter
@@ -338,7 +341,7 @@ class Components:
         generated = self.home.generated
         return ImageGenerator(
             planner=Planner(
-                sourcing=SourceLoader(pictures=self.pictures, handles=self.handles),
+                source_loader=SourceLoader(pictures=self.pictures, handles=self.handles),
                 specs=lambda: self.specs,
                 key_of=self.keys.get,
                 approval=self._approval,
@@ -369,20 +372,20 @@ class Components:
         )
 
     @part
-    def transforming(self) -> PictureTransformer:
+    def transformer(self) -> PictureTransformer:
         """Makes new pictures from stored ones."""
         from limner.tools.transformation import PictureTransformer
 
-        drawing = self.drawing
+        generator = self.generator
         return PictureTransformer(
-            sources=drawing.planner.sourcing,
+            sources=generator.planner.source_loader,
             targets=self._targets,
-            output=drawing.output,
+            output=generator.output,
             in_flight=self._in_flight,
         )
 
     @part
-    def rendering(self) -> SourceRenderer:
+    def renderer(self) -> SourceRenderer:
         """Renders sources as pictures."""
         from limner.tools.rendering import SourceRenderer
 
@@ -390,7 +393,7 @@ class Components:
             compile=self._compile,
             resolve=self._resolve,
             paint=self._paint,
-            generator=self.drawing,
+            generator=self.generator,
         )
 
     @part
@@ -425,7 +428,7 @@ class Components:
         )
 
     @part
-    def looking(self) -> Inspector:
+    def inspector(self) -> Inspector:
         """Answers questions about pictures."""
         from limner.imaging.formats import accepted_formats
         from limner.tools.answer_cache import AnswerCache
@@ -454,18 +457,18 @@ class Components:
         )
 
     @part
-    def checking(self) -> PictureChecker:
+    def checker(self) -> PictureChecker:
         """Checks pictures against references and criteria."""
         from limner.tools.picture_checker import PictureChecker
 
-        drawing = self.drawing
+        generator = self.generator
         return PictureChecker(
-            sources=drawing.planner.sourcing,
+            sources=generator.planner.source_loader,
             targets=self._targets,
-            output=drawing.output,
+            output=generator.output,
             imaging=self.imaging,
             eyes=self.eyes,
-            inspector=self.looking,
+            inspector=self.inspector,
             in_flight=self._in_flight,
         )
 
@@ -483,11 +486,11 @@ class Components:
         from limner.tools.built_in import ToolParts
 
         return ToolParts(
-            generator=self.drawing,
-            inspector=self.looking,
-            renderer=self.rendering,
-            transformer=self.transforming,
-            checker=self.checking,
+            generator=self.generator,
+            inspector=self.inspector,
+            renderer=self.renderer,
+            transformer=self.transformer,
+            checker=self.checker,
             defaults=self.drawing_defaults,
             pictures=self.pictures,
             handles=self.handles,
@@ -520,7 +523,7 @@ class Components:
         queue = BatchQueue(store=self.store, clock=self.clock)
         calls = BatchCalls(
             registry=self._row_registry,
-            generator=self.drawing,
+            generator=self.generator,
             money=self.money,
             reach=lambda: Reach.for_person(home=self.home),
             key_of=self._provider_key,
@@ -533,8 +536,8 @@ class Components:
         )
         remote = RemoteRowCalls(
             calls=calls,
-            generator=self.drawing,
-            inspector=self.looking,
+            generator=self.generator,
+            inspector=self.inspector,
             money=self.money,
             defaults=self.tool_parts.defaults,
         )
@@ -556,7 +559,7 @@ class Components:
             calls=calls,
             remote=remote,
             approval=self._approval,
-            running={},
+            running=self._running_batches,
         )
 
     @part
@@ -565,7 +568,7 @@ class Components:
         from limner.tools.contact_sheet import ContactSheetMaker
 
         return ContactSheetMaker(
-            generator=self.drawing,
+            generator=self.generator,
             imaging=self.imaging,
             defaults=self.drawing_defaults,
             in_flight=self._in_flight,
@@ -588,7 +591,7 @@ class Components:
         return Quarantine(store=self.store, clock=self.clock)
 
     @part
-    def requests(self) -> PromptBuilder:
+    def prompts(self) -> PromptBuilder:
         """Builds what a model is sent."""
         from limner.agent.prompt_builder import PromptBuilder
 
@@ -626,7 +629,7 @@ class Components:
 
         agent = self.settings.agent
         caller = ModelCaller(
-            prompts=self.requests,
+            prompts=self.prompts,
             quarantine=self.quarantine,
             money=self.money,
             approval=self._approval,
@@ -647,9 +650,7 @@ class Components:
             ),
             parts=TurnParts(
                 model_caller=caller,
-                compactor=Compactor(
-                    model_caller=caller, prompts=self.requests, at=agent.compact_at
-                ),
+                compactor=Compactor(model_caller=caller, prompts=self.prompts, at=agent.compact_at),
                 money=self.money,
                 drawn_here=self.pictures.drawn_here,
                 ingress=self.ingress,
@@ -657,14 +658,14 @@ class Components:
         )
 
     @part
-    def importing(self) -> SessionImporter:
+    def importer(self) -> SessionImporter:
         """Makes sessions of rollout files."""
         from limner.agent.session_import import SessionImporter
 
         return SessionImporter(sessions=self.sessions, ingress=self.ingress)
 
     @part
-    def exporting(self) -> SessionExporter:
+    def exporter(self) -> SessionExporter:
         """Writes sessions as rollout files."""
         from limner.agent.session_export import SessionExporter
 
@@ -704,8 +705,8 @@ class Components:
         if self._is_scope:
             return
         try:
-            if "batches" in vars(self):
-                await vars(self)["batches"].aclose()
+            if self._running_batches:  # of this program or one of its scopes
+                await self.batches.aclose()
             await self._in_flight.aclose()
         finally:
             async with AsyncExitStack() as last:

@@ -195,7 +195,7 @@ async def continued(lim: Limner, session_id: str, words: str) -> None:
     said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": words}]}
     instructions = settings["base_instructions"]["text"]
     prompt = Prompt(items=[*await session.history(), said], instructions=instructions)
-    ready = await lim.requests.build(prompt, found.model)
+    ready = await lim.prompts.build(prompt, found.model)
     http, key = Http(), lim.models.key(found.model) or ""
     try:
         model = RemoteModel(found.model, http=http.client(), key=key, kind="test")

@@ -123,7 +123,7 @@ async def test_a_lost_database_stops_everything_and_a_repair_brings_back_every_p
         assert repair.database.ledger_rows == (3 if known else 0)
         assert await lim.money.spent() == (3 * PRICE_NANO if known else 0)
         for handle in PAID:
-            shown = await lim.showing.show(handle, lim.person())
+            shown = await lim.picture_info.show(handle, lim.person())
             assert shown.family is not None
             assert shown.family.record.lineage["prompt"] == "a fox"
         # A day or a week later they are still there.

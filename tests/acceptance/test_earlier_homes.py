@@ -119,10 +119,10 @@ async def test_a_home_of_an_earlier_schema_opens_with_nothing_lost(
         assert [job.id for job in await lim.money.unfinished_jobs()] == ["job_1"]
         about = await (await lim.sessions.open(SESSION[:8])).about()
         assert (about.spent_nano, about.items) == (70, int(version >= 4))
-        shown = await lim.showing.show(HANDLES[0], lim.person())
+        shown = await lim.picture_info.show(HANDLES[0], lim.person())
         assert shown.family is not None
         assert [child.picture.handle for child in shown.family.offspring] == [HANDLES[1]]
-        (bought,) = (await lim.showing.show(HANDLES[1], lim.person())).purchases
+        (bought,) = (await lim.picture_info.show(HANDLES[1], lim.person())).purchases
         assert (bought.cost_nano, bought.path) == (30, "/tmp/fox.png")
     assert rows_of(studio.home, columns) == before
 

@@ -158,7 +158,7 @@ async def test_closing_may_be_given_up_without_harm_to_what_it_waits_for(
     lim = studio.connect(openai).open(at=SPRING)
     drawing = asyncio.create_task(lim.generate("a fox"))
     await openai.wait_until("generate")
-    closing_up = asyncio.create_task(lim.drawing.in_flight.aclose())
+    closing_up = asyncio.create_task(lim.generator.in_flight.aclose())
     await asyncio.sleep(0)
     closing_up.cancel()
     await asyncio.wait([closing_up])

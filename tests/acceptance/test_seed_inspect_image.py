@@ -143,8 +143,8 @@ async def test_flow_1_block_images_rejects_immediately(
 
 async def test_flow_2_a_missing_registry_is_an_error(desk: Studio) -> None:
     async with desk.open() as lim:
-        bare: Inspector = replace(lim.looking, registry=None)
-        lim.components.looking = bare
+        bare: Inspector = replace(lim.inspector, registry=None)
+        lim.components.inspector = bare
         result = await call_with(lim, desk.context(), path="missing.png")
     assert error(result) == "Model registry is unavailable for inspect_image."
 

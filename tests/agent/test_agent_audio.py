@@ -136,9 +136,9 @@ async def test_a_file_that_is_too_large_or_not_there_is_refused(
 
 async def test_a_model_that_takes_audio_gets_it_and_another_a_note(lim: Limner) -> None:
     items = [user(text("a"), audio_part(data_url()))]
-    heard = await lim.requests.build(Prompt(items=items), model(lim, HEARING))
+    heard = await lim.prompts.build(Prompt(items=items), model(lim, HEARING))
     assert (heard.prompt.items, heard.prompt.takes_audio) == (items, True)
-    deaf = await lim.requests.build(Prompt(items=items), model(lim, DEAF))
+    deaf = await lim.prompts.build(Prompt(items=items), model(lim, DEAF))
     assert deaf.prompt.items == [user(text("a"), NO_AUDIO)]
     assert deaf.prompt.takes_audio is False
 
@@ -147,12 +147,12 @@ async def test_the_newest_clips_are_sent_if_there_is_no_room_for_all(lim: Limner
     large = audio_part(data_url(bytes(MAX_CLIP_BYTES)))
     small = audio_part(data_url())
     items = [user(small, large), user(large), user(text("x")), user(large, large), user(small)]
-    built = await lim.requests.build(Prompt(items=items), model(lim, HEARING))
+    built = await lim.prompts.build(Prompt(items=items), model(lim, HEARING))
     sent = built.prompt.items
     assert sent[:2] == [user(LEFT, LEFT), user(large)]
     assert sent[2:] == items[2:]
     assert sum(clip.size_bytes for clip in built.clips) <= MAX_SENT_BYTES
-    again = await lim.requests.build(Prompt(items=sent), model(lim, HEARING))
+    again = await lim.prompts.build(Prompt(items=sent), model(lim, HEARING))
     assert (again.prompt.items, again.clips) == (sent, built.clips)
 
 

@@ -111,7 +111,7 @@ async def assert_sendable(lim: Limner, items: Any) -> None:
     """The request to every service is one that its own types take."""
     for name in MODELS:
         asked = model(lim, name)
-        ready = await lim.requests.build(Prompt(items=items), asked)
+        ready = await lim.prompts.build(Prompt(items=items), asked)
         assert_legal(
             asked.api, msgspec.json.decode(wire(asked.api).request(name, ready.prompt).body)
         )
@@ -353,7 +353,7 @@ async def test_no_base64_of_a_picture_is_anywhere_in_the_home(tmp_path: Path) ->
         entered = await lim.ingress.items(items, source="the user")
         session = await lim.sessions.create(cwd=str(tmp_path))
         await session.append(entered.items)
-        await lim.requests.build(Prompt(items=await session.history()), model(lim))
+        await lim.prompts.build(Prompt(items=await session.history()), model(lim))
         files = [file for file in (tmp_path / "home").rglob("*") if file.is_file()]
         needles = [base64.b64encode(data[start:])[100:160] for start in range(3)]
         assert len(files) > 2

@@ -90,7 +90,7 @@ async def answered(lim: Limner, name: str, items: list[Any]) -> str:
     asked = RemoteModel(known, http=http.client(), key=lim.models.key(known) or "", kind="test")
     try:
         while True:
-            ready = await lim.requests.build(Prompt(items=items), known)
+            ready = await lim.prompts.build(Prompt(items=items), known)
             try:
                 answer = await asked.ask(ready.prompt)
             except ProviderError as error:

@@ -60,7 +60,7 @@ def offers(lim: Limner) -> list[ToolOffer]:
 
 async def ready(lim: Limner, items: list[Any], *, to: str = MODELS[0], **rest: Any) -> BuiltPrompt:
     asked = model(lim, to)
-    made = await lim.requests.build(Prompt(items=items, **rest), asked)
+    made = await lim.prompts.build(Prompt(items=items, **rest), asked)
     body = msgspec.json.decode(wire(asked.api).request(asked.id, made.prompt).body)
     assert_legal(asked.api, body)
     return made
@@ -95,7 +95,7 @@ def outputs(made: BuiltPrompt) -> list[dict[str, Any]]:
 
 async def test_a_conversation_without_pictures_is_sent_as_it_is(lim: Limner) -> None:
     prompt = Prompt(items=[user(text("Hello."))], instructions="Be brief.")
-    assert await lim.requests.build(prompt, model(lim)) == BuiltPrompt(prompt=prompt)
+    assert await lim.prompts.build(prompt, model(lim)) == BuiltPrompt(prompt=prompt)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -163,7 +163,7 @@ async def test_a_picture_that_the_service_would_refuse_says_so_from_then_on(lim:
     items = [user(text("Go.")), *turn(1, *map(seen, pictures[:3]))]
     small = narrow(model(lim), max_images=2)
     for more in ([], turn(2, text("Nothing new."))):
-        made = await lim.requests.build(Prompt(items=[*items, *more]), small)
+        made = await lim.prompts.build(Prompt(items=[*items, *more]), small)
         output = next(item["output"] for item in made.prompt.items if "output" in item)
         assert output == [note(pictures[0], "page 0", TOO_MANY), *map(seen, pictures[1:3])]
         assert made.warnings == (
@@ -259,7 +259,7 @@ async def test_bytes_are_counted_as_they_are_sent(lim: Limner) -> None:
     sizes = {one.size_bytes for one in pictures}
     prompt = Prompt(items=conversation(pictures))
     for count, room in ((4, 4 * max(sizes)), (1, 3 * max(sizes))):
-        made = await lim.requests.build(prompt, narrow(model(lim), max_request_bytes=2 * room))
+        made = await lim.prompts.build(prompt, narrow(model(lim), max_request_bytes=2 * room))
         assert made.sent == tuple(one.handle for one in pictures[-count:])
 
 
@@ -271,9 +271,9 @@ async def test_without_auto_resize_pictures_are_sent_unchanged_if_the_model_take
         fox = await take(lim, data)
         prompt = Prompt(items=[user(seen(fox))])
         free, bound = model(lim), narrow(model(lim), max_edge=1999)
-        whole = await lim.requests.build(prompt, free)
+        whole = await lim.prompts.build(prompt, free)
         assert whole.prompt.pictures == {fox.handle: sent_as("image/png", data)}
-        fitted = await lim.requests.build(prompt, bound)
+        fitted = await lim.prompts.build(prompt, bound)
         assert fitted.prompt.pictures[fox.handle].data != data
 
 
@@ -281,7 +281,7 @@ async def test_pictures_that_cost_too_many_tokens_leave_too(lim: Limner) -> None
     pictures = [await take(lim, unique(size=(1500, 1500))) for _ in range(4)]
     known = model(lim)
     small = replace(known, facts=replace(known.facts, context_tokens=16_000))
-    made = await lim.requests.build(Prompt(items=conversation(pictures)), small)
+    made = await lim.prompts.build(Prompt(items=conversation(pictures)), small)
     # 47 x 47 patches at 1.2 tokens each: three of them are in half of the context.
     assert made.sent == (pictures[3].handle,)
 

@@ -37,7 +37,7 @@ def refusal(words: str | None = None, *, status: int = 400, code: str = "") -> P
 
 async def sent(lim: Limner, *pictures: Picture, to: str = NAME) -> tuple[str, ...]:
     prompt = Prompt(items=[user(seen(picture)) for picture in pictures])
-    return (await lim.requests.build(prompt, model(lim, to))).sent
+    return (await lim.prompts.build(prompt, model(lim, to))).sent
 
 
 def handles(*pictures: Picture) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ async def test_a_picture_that_the_service_names_is_not_sent_again(
     await lim.quarantine.accepted(handles(old), model=NAME)
     assert await lim.quarantine.refused(error, handles(old, new), model=NAME) == handles(new)
     prompt = Prompt(items=[user(text("Both."), seen(old), seen(new))])
-    ready = await lim.requests.build(prompt, model(lim))
+    ready = await lim.prompts.build(prompt, model(lim))
     note = f"[picture {new.handle[:12]}: fox 1; {REFUSED}]"
     assert ready.sent == handles(old)
     assert ready.prompt.items == [user(text("Both."), seen(old), text(note))]

@@ -417,5 +417,5 @@ async def test_an_import_that_is_stopped_leaves_no_half_session(lim: Limner) -> 
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        await lim.importing.rollout(path, progress=stop)
+        await lim.importer.rollout(path, progress=stop)
     assert await lim.sessions.list() == []

@@ -187,7 +187,7 @@ async def _inspect_models(place: Place) -> None:
         "Settings gate: images.blockImages", await place.look(LIMNER_IMAGES_BLOCK_IMAGES="true")
     )
     async with place.limner() as lim:
-        lim.components.looking = replace(lim.looking, registry=None)
+        lim.components.inspector = replace(lim.inspector, registry=None)
         place.failed("Model registry is unavailable", await call(lim, INSPECT, {}))
     place.failed("No models available", await place.look(LIMNER_IMAGES_EMBEDDED="false"))
     place.put("pic.png", picture(60, 40))

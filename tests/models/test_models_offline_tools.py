@@ -54,7 +54,7 @@ class Conversation:
             for tool in self._tools.definitions()
         ]
         prompt = Prompt(items=fence_items(self.history), tools=offers)
-        return (await self._lim.requests.build(prompt, self._model)).prompt
+        return (await self._lim.prompts.build(prompt, self._model)).prompt
 
 
 def value_of(result: ToolResult) -> dict[str, Any]:

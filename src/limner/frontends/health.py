@@ -129,7 +129,7 @@ def _usable(lim: Limner) -> str:
     """Who draws, looks and talks here now, in one line; empty if that cannot be found out."""
     with suppress(LimnerError):
         draws = [spec.name for spec in _services(lim) if spec.key(lim.keys.get) is not None]
-        looks = lim.looking.find_model().model.name
+        looks = lim.inspector.find_model().model.name
         talks = lim.models.resolve_conversation_model().model.name
         return f"works now: {draws[0]} draws, {looks} looks, {talks} talks" if draws else ""
     return ""
@@ -309,7 +309,7 @@ async def _vision(lim: Limner) -> str:
     if unknown:
         hint = "`limner models --vision` lists the models."
         raise UserError(" ".join(map(str, unknown)), code="NO_MODEL", hint=hint)
-    name = lim.looking.find_model().model.name
+    name = lim.inspector.find_model().model.name
     no_text = name == EYES and find_spec(EXTRAS["eyes"]) is None
     return f"{name} looks at pictures" + ("; to read text: " + READ_TEXT if no_text else "")
 

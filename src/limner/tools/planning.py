@@ -78,7 +78,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 class Planner(msgspec.Struct, frozen=True, kw_only=True):
     """Turns orders into plans; it spends nothing, sends nothing and writes nothing."""
 
-    sourcing: SourceLoader
+    source_loader: SourceLoader
     specs: Callable[[], Mapping[str, ProviderSpec]]
     key_of: Callable[[str], str | None]
     approval: ApprovalPolicy
@@ -96,10 +96,10 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         """
         _check_text(order)
         inputs, arguments = order.inputs, order.arguments
-        sources = [await self.sourcing.take(name, context) for name in inputs.sources]
+        sources = [await self.source_loader.take(name, context) for name in inputs.sources]
         mask = None
         if sources:
-            mask = await self.sourcing.mask(inputs.mask, inputs.region, sources[0], context)
+            mask = await self.source_loader.mask(inputs.mask, inputs.region, sources[0], context)
         needs = _needs(order, sources, has_mask=mask is not None)
         choice = choose(needs, specs=self.specs(), key_of=self.key_of, today=today)
         choice = _with_seed_notice(choice, arguments.seed)
@@ -117,10 +117,10 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         )
         request = _request(order, model, model.nearest_size(needs.size))
         if model.edit is not None and sources:
-            fitted = await self.sourcing.fit(sources, model.edit)
+            fitted = await self.source_loader.fit(sources, model.edit)
             request = replace(request, sources=fitted)
             if mask is not None:
-                marked = await self.sourcing.fit_mask(mask, sources[0], fitted[0], model.edit)
+                marked = await self.source_loader.fit_mask(mask, sources[0], fitted[0], model.edit)
                 request = replace(request, mask=marked)
         return Plan(
             request=request,
@@ -134,7 +134,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             output_format=order.output_format,
             document=order.document,
             scene=order.scene,
-            untrusted=not await self.sourcing.are_drawn_here(sources, mask),
+            untrusted=not await self.source_loader.are_drawn_here(sources, mask),
             after_untrusted=context.has_read_untrusted,
         )
 

@@ -366,7 +366,7 @@ async def test_the_page_is_told_when_another_process_stores_pictures(studio: Stu
 async def test_a_jump_into_the_list_counts_what_was_deleted(page: RunningStudio) -> None:
     handles = [await see(page.lim, f"{number}") for number in range(12)]
     for number in (1, 5, 6, 8, 11):
-        await page.lim.deleting.delete([handles[number]])
+        await page.lim.deleter.delete([handles[number]])
     left = ["10", "9", "7", "4", "3", "2", "0"]
     for skip in range(9):
         assert await titles(page, limit=2, skip=skip) == left[skip : skip + 2]

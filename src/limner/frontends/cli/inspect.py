@@ -72,7 +72,7 @@ def run(args: Namespace) -> CommandResult:
         observe = waiting.say if args.debug else None
         async with Limner(budget_usd=args.budget_usd, observe=observe) as lim, waiting.shown():
             person = lim.person(progress=waiting.progress, ask=ask)
-            return _result(await lim.looking.inspect(request, person))
+            return _result(await lim.inspector.inspect(request, person))
 
     return wait_for(work)
 

@@ -51,7 +51,7 @@ def run(args: Namespace) -> CommandResult:
         waiting = Waiting()
         async with Limner() as lim:
             async with waiting.shown():
-                drawn = await lim.rendering.render(arguments, lim.person(ask=ask))
+                drawn = await lim.renderer.render(arguments, lim.person(ask=ask))
             if args.show or (shows_pictures() and not args.json):
                 await show(drawn.image, lim)
         value = as_value(drawn)

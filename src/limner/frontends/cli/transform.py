@@ -48,7 +48,7 @@ def run(args: Namespace) -> CommandResult:
         waiting = Waiting()
         async with Limner() as lim:
             async with waiting.shown():
-                made = await lim.transforming.transform(arguments, lim.person(ask=ask))
+                made = await lim.transformer.transform(arguments, lim.person(ask=ask))
             if args.show:
                 await show(made.image, lim)
         size = f"{made.image.width}x{made.image.height} · {format_bytes(made.image.size_bytes)}"

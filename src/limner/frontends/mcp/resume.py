@@ -119,7 +119,7 @@ class CallResumer(msgspec.Struct, frozen=True, kw_only=True):
         if job.in_flight and (job.picture is None or row.path is None):
             raise _elsewhere()
         try:
-            drawn = await fetch_result(job, self.lim.drawing, path=row.path, progress=progress)
+            drawn = await fetch_result(job, self.lim.generator, path=row.path, progress=progress)
         except UserError as error:
             if error.code != ALREADY_RECEIVED:
                 raise

@@ -16,8 +16,8 @@ from limner.errors import UserError
 from limner.frontends.cli.chat.chat_session import ChatSession, Leave
 from limner.frontends.cli.chat.tool_lines import expanded
 from limner.frontends.cli.preview import show_bytes
-from limner.frontends.cli.rendering import clipped
 from limner.frontends.cli.stderr import is_live, size
+from limner.frontends.cli.terminal_text import clipped
 from limner.models.registry import EMBEDDED, OFFLINE
 
 LISTED = 10
@@ -154,7 +154,7 @@ async def _compact(chat: ChatSession, _: str) -> None:
 async def _show(chat: ChatSession, name: str) -> None:
     if not name:
         raise UserError("/show needs a picture: /show HANDLE or /show PATH")
-    shown = await chat.lim.showing.show(name, chat.lim.person())
+    shown = await chat.lim.picture_info.show(name, chat.lim.person())
     if is_live():
         size_px = (shown.width, shown.height)
         await show_bytes(shown.data, mime=shown.mime, size=size_px, lim=chat.lim)

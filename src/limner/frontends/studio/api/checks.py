@@ -57,7 +57,7 @@ async def start_check(studio: StudioParts, request: CheckOrder) -> StudioRun:
 
     async def work(report: Report) -> RunResult:
         context = replace(lim.person(progress=report, ask=ask), approval=ASKS)
-        found = await lim.checking.check(arguments, context)
+        found = await lim.checker.check(arguments, context)
         verdicts = msgspec.convert(as_value(found), CheckAnswer)
         details = CheckReport(verdicts=verdicts, asks_usd=over[-1] / NANO_PER_USD if over else None)
         return RunResult(

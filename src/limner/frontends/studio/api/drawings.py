@@ -176,7 +176,7 @@ async def start_drawing(studio: StudioParts, request: DrawingOrder) -> StudioRun
 async def preview_source(studio: StudioParts, request: SourceRequest) -> FileAnswer:
     """A document as a picture that is not stored."""
     size = parse_size(request.size) if request.size else None
-    png = await studio.lim.rendering.preview(request.source, request.source_format, size)
+    png = await studio.lim.renderer.preview(request.source, request.source_format, size)
     return FileAnswer(data=png, mime="image/png")
 
 
@@ -188,7 +188,7 @@ async def start_rendering(studio: StudioParts, request: SourceRequest) -> Studio
     )
 
     async def work(report: Report) -> RunResult:
-        drawn = await lim.rendering.render(arguments, lim.person(progress=report))
+        drawn = await lim.renderer.render(arguments, lim.person(progress=report))
         notes: Any = drawn.extras.get("notes", ())
         handle = await master_handle(lim, drawn.image.handle)
         return RunResult(pictures=(handle,), text="\n".join(map(str, notes)))

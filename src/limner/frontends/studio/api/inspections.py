@@ -140,7 +140,7 @@ async def list_seeing_models(studio: StudioParts, _: NoArguments) -> SeeingModel
 async def quote_question(studio: StudioParts, request: QuestionRequest) -> QuestionQuote:
     """What a question would cost at most. Nothing is sent or paid."""
     lim = studio.lim
-    found = lim.looking.find_model(request.model or None)
+    found = lim.inspector.find_model(request.model or None)
     if found.model.api == EMBEDDED:
         return QuestionQuote(cost_usd=0.0, model=found.model.name)
     asked: list[int] = []
@@ -151,7 +151,7 @@ async def quote_question(studio: StudioParts, request: QuestionRequest) -> Quest
 
     # The call stops where it asks: before anything is reserved or sent.
     try:
-        await lim.looking.inspect(_question(request), _context(studio, refuse))
+        await lim.inspector.inspect(_question(request), _context(studio, refuse))
     except ApprovalDenied:
         if not asked:
             raise
@@ -174,7 +174,7 @@ async def start_question(studio: StudioParts, request: QuestionOrder) -> StudioR
     async def work(report: Report) -> RunResult:
         context = _context(studio, ask, report)
         try:
-            answer = await studio.lim.looking.inspect(_question(request), context)
+            answer = await studio.lim.inspector.inspect(_question(request), context)
         except ApprovalDenied as error:
             if not over:
                 raise

@@ -72,7 +72,7 @@ async def export_pictures(studio: StudioParts, request: Selection) -> FileAnswer
 
 async def delete_pictures(studio: StudioParts, request: Selection) -> DeletedPictures:
     """Delete pictures. What they cost stays in the ledger, and files in the user's folders stay."""
-    freed = await studio.lim.deleting.delete(request.handles)
+    freed = await studio.lim.deleter.delete(request.handles)
     return DeletedPictures(pictures=freed.pictures, bytes=freed.size_bytes)
 
 
