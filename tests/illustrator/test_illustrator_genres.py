@@ -10,7 +10,7 @@ import pytest
 from limner.illustrator.draw import draw
 from limner.illustrator.genre_pages import find_genre
 from limner.illustrator.prompt_data import read_chart
-from limner.rendering.elements import LineChart
+from limner.rendering.elements import ChartSeries, LineChart
 
 SIZE = (1024, 768)
 
@@ -118,4 +118,4 @@ def test_a_hyphen_before_a_number_is_a_sign_unless_it_joins_the_label(
 ) -> None:
     made = read_chart("line", words, "", words)
     assert isinstance(made, LineChart)
-    assert [row.values for row in made.series] == [values]
+    assert made.series == [ChartSeries(values=[*values])]

@@ -201,8 +201,10 @@ def read_table(body: str, title: str) -> DataTable | None:
     if found is None:
         _, colon, listed = body.partition(":")
         pairs = _pairs(listed) if colon else []
-        rows = [[label, f"{number}{suffix}"] for label, number, suffix in pairs]
-        return DataTable(columns=["", title], rows=[*rows]) if len(rows) >= MIN_ROWS else None
+        if len(pairs) < MIN_ROWS:
+            return None
+        cells = [[label, f"{number}{suffix}"] for label, number, suffix in pairs]
+        return DataTable(columns=["", title], rows=[[*row] for row in cells])
     columns = _parts(found[1] or found[3])
     rows = [_cells(row, len(columns)) for row in _table_rows(found[2] or found[4], len(columns))]
     return DataTable(title=title, columns=columns, rows=[[*row] for row in rows]) if rows else None
