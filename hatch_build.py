@@ -1,28 +1,58 @@
-"""A checkout -> the commit that a wheel or an sdist is made from, as a file in the package."""
+"""A checkout -> files that a package has besides: the commit, and the catalogue as JSON."""
 
 from __future__ import annotations
 
+import json
 import subprocess
+import tomllib
+import zlib
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PLACES = {"wheel": "limner/commit.txt", "sdist": "src/limner/commit.txt"}
+CATALOGUE = "limner/catalogue"
 
 
-class CommitHook(BuildHookInterface):
-    """Adds ``commit.txt``. An sdist has it already, and a copy without git has none."""
+class PackageHook(BuildHookInterface):
+    """Adds ``commit.txt``, and to a wheel the files of the catalogue as JSON.
+
+    An sdist has the commit already, and a copy without git has none. All files are written outside
+    of the source, unless the package is installed to be edited: then it is used from there.
+    """
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Write the commit to a file outside of the source, and include that."""
-        commit = _commit(Path(self.root))
-        if commit is None or version == "editable":
+        """Write the files, and include them."""
+        source = Path(self.root, "src")
+        if version == "editable":
+            compile_catalogue(source / CATALOGUE, source / CATALOGUE)
             return
-        file = Path(self.directory) / ".commit"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(commit + "\n", encoding="ascii")
-        build_data["force_include"][str(file)] = PLACES[self.target_name]
+        included, made = build_data["force_include"], Path(self.directory, ".made")
+        made.mkdir(parents=True, exist_ok=True)
+        if (commit := _commit(Path(self.root))) is not None:
+            (made / "commit").write_text(commit + "\n", encoding="ascii")
+            included[str(made / "commit")] = PLACES[self.target_name]
+        if self.target_name == "wheel":
+            for file in compile_catalogue(source / CATALOGUE, made):
+                included[str(file)] = f"{CATALOGUE}/{file.relative_to(made)}"
+
+
+def compile_catalogue(catalogue: Path, target: Path) -> list[Path]:
+    """Write each TOML file of the catalogue as JSON, under the name that `data_file` reads."""
+    written: list[Path] = []
+    for file in sorted(catalogue.rglob("*.toml")):
+        data, folder = file.read_bytes(), target / file.parent.relative_to(catalogue)
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.glob(f"{file.stem}-????????.json"):
+            old.unlink()
+        compiled = folder / f"{file.stem}-{zlib.crc32(data):08x}.json"
+        rows = tomllib.loads(data.decode(), parse_float=Decimal)
+        # Decimals and dates become text, which is read as what it was.
+        compiled.write_text(json.dumps(rows, default=str), encoding="utf-8")
+        written.append(compiled)
+    return written
 
 
 def _commit(root: Path) -> str | None:

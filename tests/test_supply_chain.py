@@ -175,6 +175,10 @@ def test_the_same_source_gives_the_same_wheel(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheels[0]) as archive:
         names = archive.namelist()
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
+    catalogue = [name for name in names if name.startswith("limner/catalogue/")]
+    compiled = {re.sub(r"-[0-9a-f]{8}\.json$", ".toml", name) for name in catalogue}
+    assert sorted(compiled) == sorted(name for name in catalogue if not name.endswith(".json"))
+    assert len(catalogue) > len(compiled)
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ The prices are in ``batch_prices.toml``, each with its source and its date.
 from __future__ import annotations
 
 import re
-import tomllib
 from datetime import date
 from decimal import Decimal
 from functools import cache
@@ -15,6 +14,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from limner.catalogue.data_file import read_rows
 from limner.catalogue.images import ImageModel
 from limner.catalogue.rates import LongPromptRate, Rate
 from limner.catalogue.vision import VisionModel
@@ -40,16 +40,16 @@ class BatchPrice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     long_prompt: LongPromptRate | None = None
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PriceFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What ``batch_prices.toml`` has."""
+
     model: tuple[BatchPrice, ...]
 
 
 @cache
 def batch_prices() -> dict[str, BatchPrice]:
     """The prices by the names of the models."""
-    text = Path(__file__).with_name("batch_prices.toml").read_text(encoding="utf-8")
-    # Prices stay decimal from the file to the nano-dollar, without binary floats.
-    rows = msgspec.convert(tomllib.loads(text, parse_float=Decimal), _File)
+    rows = read_rows(Path(__file__).with_name("batch_prices.toml"), PriceFile)
     return {row.name: row for row in rows.model}
 
 

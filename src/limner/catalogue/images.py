@@ -6,10 +6,8 @@ date. What a model can draw and what it will cost follows from this data, before
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import date
-from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -17,6 +15,7 @@ from typing import ClassVar, Literal
 import msgspec
 from msgspec.structs import replace
 
+from limner.catalogue.data_file import read_rows
 from limner.catalogue.prices import PerSizePrice, PriceRequest, PriceRule, Quote, cost_of_tokens
 from limner.catalogue.sizes import ListedSizes, Size, SizeRule, parse_size
 from limner.errors import InvalidSize
@@ -270,21 +269,18 @@ class PictureHost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             raise ValueError(f"{self.name} belongs to every customer of that cloud: name accounts")
 
 
-class _Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ProviderFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a file of ``image_models/`` has."""
+
     model: tuple[ImageModel, ...] = ()
     other_model: ImageModel | None = None
     host: tuple[PictureHost, ...] = ()
 
 
 @cache
-def _catalogue(provider: str) -> _Catalogue:
+def _catalogue(provider: str) -> ProviderFile:
     file = _FOLDER / f"{provider}.toml"
-    if not file.is_file():
-        return _Catalogue()
-    text = file.read_text(encoding="utf-8")
-    # Prices stay decimal from the file to the nano-dollar, without binary floats.
-    rows = tomllib.loads(text, parse_float=Decimal)
-    return msgspec.convert(rows, _Catalogue)
+    return read_rows(file, ProviderFile) if file.is_file() else ProviderFile()
 
 
 def image_models(provider: str) -> tuple[ImageModel, ...]:

@@ -6,10 +6,8 @@ before anything is sent.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from datetime import date
-from decimal import Decimal
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -17,6 +15,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from limner.catalogue.data_file import read_rows
 from limner.catalogue.rates import LongPromptRate, Rate
 from limner.catalogue.sizes import Size
 from limner.catalogue.tokens import ImageTokens, TokenRule
@@ -266,17 +265,17 @@ class _Row(_Struct, frozen=True):
     retired: date | None = None
 
 
-class _Catalogue(_Struct, frozen=True):
+class VisionFile(_Struct, frozen=True):
+    """What ``vision.toml`` has."""
+
     service: dict[str, ModelService]
     rule: dict[str, TokenRule]
     model: tuple[_Row, ...]
 
 
 @cache
-def _catalogue() -> _Catalogue:
-    text = Path(__file__).with_name("vision.toml").read_text(encoding="utf-8")
-    # Prices stay decimal from the file to the nano-dollar, without binary floats.
-    return msgspec.convert(tomllib.loads(text, parse_float=Decimal), _Catalogue)
+def _catalogue() -> VisionFile:
+    return read_rows(Path(__file__).with_name("vision.toml"), VisionFile)
 
 
 @cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
@@ -118,6 +117,8 @@ class Keys:
             with file:
                 self._check_private(os.fstat(file.fileno()).st_mode)
                 text = file.read()
+        import tomllib  # noqa: PLC0415 - many users have no such file
+
         try:
             table = tomllib.loads(text.decode())
         except ValueError:
