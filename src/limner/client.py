@@ -488,8 +488,10 @@ class Limner:
         Raises:
             InputInvalid: a row or a rate is wrong; nothing was sent.
             ApprovalDenied: the price needs approval, and did not get it.
+            StorageError: ``out`` cannot be written; nothing was sent.
         """
-        from limner.tools.batches import budget_of, check_export, manifest_of
+        from limner.batches.export import check_export
+        from limner.tools.batches import budget_of, manifest_of
 
         to = None if out is None else self._person_reach.resolve_write(out, cwd=self.cwd)
         check_export(to)

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from limner.agent.session_export import SessionExporter
     from limner.agent.session_import import SessionImporter
     from limner.agent.sessions import Sessions
+    from limner.batches.records import BatchStatus
     from limner.catalogue.images import Size
     from limner.eyes.model import Eyes
     from limner.imaging.pool import Imaging
@@ -163,6 +164,7 @@ class Components:
             policy=approval.policy, above_nano=usd_to_nano(approval.above_usd)
         )
         self._in_flight = InFlight(self.home.path_locks)
+        self._running_batches: dict[str, asyncio.Task[BatchStatus]] = {}
         self._is_scope = False
 
     # --- storage, money, pictures ---
@@ -557,7 +559,7 @@ class Components:
             calls=calls,
             remote=remote,
             approval=self._approval,
-            running={},
+            running=self._running_batches,
         )
 
     @part
@@ -703,8 +705,8 @@ class Components:
         if self._is_scope:
             return
         try:
-            if "batches" in vars(self):
-                await vars(self)["batches"].aclose()
+            if self._running_batches:  # of this program or one of its scopes
+                await self.batches.aclose()
             await self._in_flight.aclose()
         finally:
             async with AsyncExitStack() as last:

@@ -16,6 +16,7 @@ from tests.servers.scripted import says
 
 from limner import Inspection, Limner
 from limner.errors import BudgetExceeded, InputInvalid
+from limner.money.records import SpendSums
 from limner.settings import load
 from limner.testing.servers.model_server import ModelAnswer
 from limner.testing.servers.openai_server import OpenAIServer
@@ -45,8 +46,9 @@ async def test_the_budget_of_a_program_caps_its_agents_too(openai_talk: Talk) ->
     turns = [ending(await happened(openai_talk.agent(lim), "Hello.")) for _ in range(14)]
     refused = {turn.error.code for turn in turns if turn.error is not None}
     assert refused == {"BUDGET_EXCEEDED"}
-    spent = await lim.money.spent_here()
-    assert 2 * PRICE_NANO <= spent == await lim.money.spent() <= 0.03 * NANO
+    spend = await lim.spend()
+    assert 2 * PRICE_NANO <= spend.total_nano <= 0.03 * NANO
+    assert spend.own_usd == spend.total_usd
 
 
 @pytest.mark.slow
@@ -143,10 +145,8 @@ async def test_scopes_are_capped_one_by_one_and_go_on_in_the_next_program(
             except BudgetExceeded as error:
                 refused.append(error.extras["cap"])
         assert refused == ["scope", "program"]
-        assert [await one.money.spent_here() for one in (alice, bob, lim)] == [
-            2 * PRICE_NANO,
-            PRICE_NANO,
-            3 * PRICE_NANO,
+        assert [await one.money.sums_here() for one in (alice, bob, lim)] == [
+            SpendSums(settled_nano=count * PRICE_NANO) for count in (2, 1, 3)
         ]
     async with studio.open() as lim:
         with pytest.raises(BudgetExceeded, match="of the 'alice' budget"):

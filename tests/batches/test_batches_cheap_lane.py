@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.batches.lane_rows import FOX, VENDORS, limner_for, rows_for, without_waiting
 from tests.servers.batch_servers import BatchServer, fates
 
@@ -255,3 +256,27 @@ async def test_a_row_without_a_batch_price_fails_alone(tmp_path: Path) -> None:
             assert status.counts == BatchCounts(done=1, failed=1)
             [failed] = [row async for row in batches.queue.results(batch) if row.state == "failed"]
             assert json.loads(failed.error or "")["code"] == "NO_CHEAP_LANE"
+
+
+async def test_a_run_that_is_cancelled_before_it_sends_leaves_no_row_behind(
+    tmp_path: Path,
+) -> None:
+    with VENDORS["openai"].server(FOX) as server:
+        async with limner_for("openai", server, tmp_path) as lim:
+            lane = Lane("openai", server, lim)
+            batch = await lane.batches.queue.get(await lane.open())
+            begun = asyncio.Event()
+
+            async def wait_for_ever(*_: Any) -> Any:
+                begun.set()
+                await asyncio.Event().wait()
+
+            cheap = lane.batches.lane
+            slow = replace(cheap, calls=replace(cheap.calls, prepare=wait_for_ever))
+            running = asyncio.ensure_future(replace(lane.batches, lane=slow).run(batch))
+            await begun.wait()
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            assert (await lane.batches.status(batch.id)).counts == BatchCounts(waiting=3)
+            assert (await lane.run()).counts == BatchCounts(done=3)

@@ -11,12 +11,15 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from tests.batches.conftest import drawings
 
 from limner import Limner
 from limner.batches.manifest import read_rows
-from limner.errors import MissingExtra, OutputExists, UserError
+from limner.errors import MissingExtra, OutputExists, StorageError, UserError
+from limner.testing import FakeServices
 
 CHART = {"type": "bar", "labels": ["a", "b"], "values": [1, 2]}
+ROW = [{"key": "chart", "tool": "image_render", "source": json.dumps(CHART)}]
 SCHEMA = {"type": "object", "properties": {"width": {"type": "integer"}}}
 
 
@@ -76,6 +79,17 @@ async def test_nothing_is_replaced_and_an_unknown_suffix_is_refused(
     with pytest.raises(UserError, match="a batch is exported as"):
         await lim.batches.export(batch, lim.cwd / "rows.xlsx")
     assert (lim.cwd / "rows.csv").read_text() == "mine"
+
+
+async def test_the_folder_of_an_export_is_made_and_refused_before_a_row_runs(
+    services: FakeServices, lim: Limner
+) -> None:
+    await lim.batch(ROW, budget_usd=0, out="made/here/rows.jsonl")
+    assert [path.name for path in (lim.cwd / "made/here").iterdir()] == ["rows.jsonl"]
+    (lim.cwd / "file").write_text("mine")
+    with pytest.raises(StorageError, match="a part of the path is a file"):
+        await lim.batch(drawings(1), budget_usd=1, out="file/rows.jsonl")
+    assert services.images.requests == []
 
 
 @pytest.mark.slow  # pyarrow is large

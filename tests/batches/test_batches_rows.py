@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from tests.batches.conftest import drawings
 
 from limner import Limner
+from limner.batches.queue import BatchQueue
 from limner.batches.records import BatchCounts
 from limner.errors import InputInvalid, UserError
 from limner.testing import FakeServices
@@ -78,3 +81,24 @@ async def test_a_cancelled_batch_and_a_wrong_name_are_refused(lim: Limner) -> No
     for name in ("batch_1", "rows-1", "a b", "../x", ""):
         with pytest.raises(InputInvalid, match="is no name for a batch"):
             await run(lim, drawings(1), batch=name)
+
+
+async def test_rows_of_a_cancelled_claim_can_be_claimed_again(lim: Limner) -> None:
+    await run(lim, drawings(1), budget_usd="0.000001")
+    claiming, go_on = threading.Event(), threading.Event()
+
+    def slow_clock() -> datetime:
+        claiming.set()
+        assert go_on.wait(timeout=60)
+        return datetime.now(UTC)
+
+    queue = BatchQueue(store=lim.store, clock=slow_clock)
+    batch = await queue.get("foxes")
+    claim = asyncio.ensure_future(queue.claim(batch, count=1))
+    await asyncio.to_thread(claiming.wait, 60)
+    claim.cancel()
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await claim
+    claimed = await queue.claim_interrupted(batch, uncertain=False)
+    assert [(row.row_key, row.interrupted) for row in claimed] == [("k0", True)]

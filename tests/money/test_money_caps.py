@@ -10,6 +10,7 @@ from money_clock import Clock
 
 from limner.errors import BudgetExceeded
 from limner.money.ledger import Caps, Money
+from limner.money.records import SpendSums
 from limner.storage.store import Store
 
 CENT = 10_000_000
@@ -267,8 +268,8 @@ async def test_scopes_have_their_own_caps_and_share_that_of_the_program(
         (await refusal(program, 2 * CENT))["cap"],
     ]
     assert refused == ["scope", "program", "program"]
-    spent = [await ledger.spent_here() for ledger in (alice, bob, program)]
-    assert spent == [5 * CENT, 2 * CENT, 7 * CENT]
+    spent = [await ledger.sums_here() for ledger in (alice, bob, program)]
+    assert spent == [SpendSums(settled_nano=cents * CENT) for cents in (5, 2, 7)]
 
 
 async def test_a_scope_goes_on_in_the_next_program(store: Store, clock: Clock) -> None:
@@ -276,7 +277,8 @@ async def test_a_scope_goes_on_in_the_next_program(store: Store, clock: Clock) -
     await spend(first.scoped("alice", cap_nano=5 * CENT), 5 * CENT)
     again = second.scoped("alice", cap_nano=6 * CENT)
     assert (await refusal(again, 2 * CENT))["left_usd"] == 0.01
-    assert [await second.spent_here(), await again.spent_here()] == [0, 5 * CENT]
+    assert await second.sums_here() == SpendSums()
+    assert await again.sums_here() == SpendSums(settled_nano=5 * CENT)
 
 
 async def test_a_day_does_not_begin_again_if_the_clock_goes_back(

@@ -10,15 +10,17 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import money_child
 import pytest
 from money_child import CALL, FOUR_CENTS, race
 from money_clock import Clock
 
-from limner.errors import BudgetExceeded
+from limner.errors import BudgetExceeded, LimnerError
 from limner.money.ledger import Caps, Money
-from limner.storage.store import Store
+from limner.money.records import PaymentTerms, Purchase, Reservation
+from limner.storage.store import Store, Transaction
 
 TEN_CENTS = Caps(session_nano=100_000_000)
 FIVE_CENTS = 50_000_000
@@ -167,3 +169,66 @@ async def test_a_cancelled_reservation_that_is_refused_stays_cancelled(
     assert (await money.spend()).recent == ()
     with pytest.raises(BudgetExceeded):
         await money.reserve(FOUR_CENTS, **CALL)
+
+
+class _Terms:
+    """Terms that wait in the transaction of the reservation, until the test goes on."""
+
+    def __init__(self, error: LimnerError | None = None) -> None:
+        self.writing, self.go_on, self._error = threading.Event(), threading.Event(), error
+
+    def admit(self, tx: Transaction, reservation: Reservation) -> None:
+        self.writing.set()
+        assert self.go_on.wait(timeout=60)
+        if self._error is not None:
+            raise self._error
+
+    async def cancel(self, reserving: asyncio.Future[Any]) -> None:
+        await asyncio.to_thread(self.writing.wait, 60)
+        reserving.cancel()
+        self.go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await reserving
+
+
+async def test_a_cancelled_reservation_whose_terms_are_refused_stays_cancelled(
+    money: Money,
+) -> None:
+    terms = _Terms(LimnerError("Later.", code="RATE_WAIT", retryable=True))
+    paid_for = PaymentTerms(key="k", admit=terms.admit)
+    await terms.cancel(asyncio.ensure_future(money.reserve(FOUR_CENTS, terms=paid_for, **CALL)))
+    assert (await money.spend()).recent == ()
+
+
+async def test_cancelled_reservations_of_many_calls_are_all_released(money: Money) -> None:
+    terms = _Terms()
+    call = {name: CALL[name] for name in ("tool", "provider", "model")}
+    purchases = [
+        Purchase(quote_nano=FOUR_CENTS, terms=PaymentTerms(key=key, admit=terms.admit), **call)
+        for key in "ab"
+    ]
+    reserving = money.reserve_many(purchases, session_id="s", session_cap_nano=10**9)
+    await terms.cancel(asyncio.ensure_future(reserving))
+    assert [row.state for row in (await money.spend()).recent] == ["released", "released"]
+
+
+async def test_calls_that_were_not_written_are_not_in_flight(store: Store, clock: Clock) -> None:
+    in_flight: dict[int, bool] = {}
+    money = Money(store, caps=Caps(), clock=clock, in_flight=in_flight)
+
+    def refuse(tx: Transaction, reservation: Reservation) -> None:
+        raise LimnerError("Later.", code="RATE_WAIT", retryable=True)
+
+    with pytest.raises(LimnerError, match="Later"):
+        await money.reserve(FOUR_CENTS, terms=PaymentTerms(key="k", admit=refuse), **CALL)
+    assert in_flight == {}
+
+
+async def test_calls_that_have_ended_are_not_in_flight(store: Store, clock: Clock) -> None:
+    in_flight: dict[int, bool] = {}
+    money = Money(store, caps=Caps(), clock=clock, in_flight=in_flight)
+    await money.record_cost(FOUR_CENTS, "provider", session_id="s", tool="sketch")
+    unrecorded = await money.reserve(FOUR_CENTS, **CALL)
+    money.give_up(unrecorded, is_sent=False)
+    assert await money.conclude_dead_calls() == 1
+    assert in_flight == {}

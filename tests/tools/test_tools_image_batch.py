@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
 from limner import Limner
+from limner.errors import StorageError
 from limner.testing import FakeServices
 from limner.tools.base import ToolCall, ToolContext
 
@@ -51,3 +53,32 @@ async def test_a_session_with_a_budget_cannot_pass_it_by_with_a_batch(lim: Limne
 async def test_a_batch_has_no_batches(lim: Limner) -> None:
     row = {"key": "k", "tool": "image_batch", "job": "x"}
     assert await called(lim, rows=[row], budget_usd=0) == "INPUT_INVALID"
+
+
+async def test_a_scope_stops_its_batches_when_the_program_closes(lim: Limner) -> None:
+    scope = lim.scope("alice")
+    started = await called(scope, rows=ROWS, budget_usd=0.5)
+    ended = await called(scope, job=started["job"])
+    stuck = asyncio.ensure_future(asyncio.Event().wait())
+    scope.components.batches.running["batch"] = cast("Any", stuck)
+    await lim.aclose()
+    assert (ended["status"], stuck.cancelled()) == ("done", True)
+
+
+def test_a_batch_can_be_followed_in_another_event_loop(tmp_path: Path) -> None:
+    with FakeServices(tmp_path) as services:
+        lim = services.limner(settings={"images.provider": "openai-image"})
+        started = asyncio.run(called(lim, rows=ROWS, budget_usd=0.5))
+        ended = asyncio.run(called(lim, job=started["job"], action="status"))
+        asyncio.run(lim.aclose())
+    assert (ended["job"], ended["rows"]) == (started["job"], 2)
+
+
+async def test_the_error_that_stopped_a_batch_is_the_answer(lim: Limner) -> None:
+    started = await called(lim, rows=ROWS, budget_usd=0.5)
+
+    async def fail() -> Any:
+        raise StorageError("The disk is full.")
+
+    lim.batches.running[started["job"]] = asyncio.ensure_future(fail())
+    assert await called(lim, job=started["job"]) == "STORAGE_FAILED"

@@ -33,7 +33,6 @@ class AnthropicBatches(BatchApi):
     """``/v1/messages/batches``."""
 
     wanted = frozenset()
-    has_upload = False
 
     async def upload(self, submission: RemoteSubmission) -> str:
         """Nothing: the requests are a part of the creation."""

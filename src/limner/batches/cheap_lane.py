@@ -45,7 +45,7 @@ from limner.money.ledger import Money, new_job_id
 from limner.money.records import KeyedPayment, PaymentTerms, Purchase, Reservation
 from limner.net.clock import Clock
 from limner.net.service import Service
-from limner.storage.owners import is_alive, owner_in
+from limner.storage.owners import has_live_owner
 from limner.storage.store import Row, Transaction
 from limner.wires.base import ModelRequest
 
@@ -162,12 +162,17 @@ class _Group(msgspec.Struct):
     def add(self, row: ClaimedRow, call: RemoteCall, request: ModelRequest) -> None:
         self.rows.append(row)
         self.quotes.append(call)
-        self.requests.append(LineRequest(key=new_job_id(), body=request.body))
-        self.size_bytes += len(request.body)
+        line = LineRequest(key=new_job_id(), body=request.body)
+        self.requests.append(line)
+        self.size_bytes += len(line.body)
 
 
 class _LaneRun:
-    """One process at work on the remote batches of one batch."""
+    """One process at work on the remote batches of one batch.
+
+    ``_claimed`` has the keys of the rows that it has claimed and not sent. They are put back if
+    the run ends early.
+    """
 
     def __init__(
         self, lane: CheapLane, batch: Batch, *, on_status: Callable[[BatchStatus], None]
@@ -176,6 +181,7 @@ class _LaneRun:
         self._queue, self._money, self._calls = lane.queue, lane.money, lane.calls
         self._store = lane.queue.store
         self._groups: dict[tuple[str, ...], _Group] = {}
+        self._claimed: set[str] = set()
         self._stopped: str | None = None
         self._reported_s = 0.0
 
@@ -211,11 +217,11 @@ class _LaneRun:
         claimed = await self._queue.claim_interrupted(self._batch, uncertain=uncertain)
         rows = await self._store.read(lambda tx: tx.all("remote_row_keys", batch_id=self._batch.id))
         at_vendors = {row["row_key"] for row in rows}
-        for row in claimed:
-            if row.row_key in at_vendors:
-                continue
+        unsent = [row for row in claimed if row.row_key not in at_vendors]
+        self._claimed.update(row.row_key for row in unsent)
+        for row in unsent:
             if not await self._recover(row):
-                await self._queue.let_go(self._batch, [row.row_key])
+                await self._put_back([row.row_key])
 
     async def _recover(self, row: ClaimedRow) -> bool:
         """End a row whose payment is in the ledger; False if nothing was paid for it."""
@@ -224,7 +230,7 @@ class _LaneRun:
         if payment is None:
             return False
         outcome = await self._calls.recover(self._batch, row, payment, terms)
-        await self._queue.end(self._batch, row.row_key, outcome)
+        await self._end_row(row.row_key, outcome)
         return True
 
     async def _send_waiting(self) -> None:
@@ -233,9 +239,10 @@ class _LaneRun:
             rows = await self._queue.claim(self._batch, count=CLAIMED_AT_ONCE)
             if not rows:
                 break
+            self._claimed.update(row.row_key for row in rows)
             for row in rows:
                 if self._stopped is not None:
-                    await self._queue.let_go(self._batch, [row.row_key])
+                    await self._put_back([row.row_key])
                 elif not await self._recover(row):
                     await self._prepare(row)
         groups, self._groups = self._groups, {}
@@ -248,7 +255,7 @@ class _LaneRun:
         except LimnerError as error:
             call = RowOutcome(error=error.as_json())
         if isinstance(call, RowOutcome):
-            await self._queue.end(self._batch, row.row_key, call)
+            await self._end_row(row.row_key, call)
             return
         request = call.build()
         name = (call.api, call.provider, call.model, request.path, row.tool)
@@ -273,14 +280,15 @@ class _LaneRun:
         api = batch_api(group.call.api, group.call.service)
         try:
             input_file = await api.upload(submission)
+            await self._store.write(
+                lambda tx: self._write_sent(tx, submission, group, reserved, input_file)
+            )
         except BaseException as error:
-            await asyncio.shield(self._give_up(group, reserved, error))
+            await asyncio.shield(self._give_up(group, reserved, error, tag=tag))
             if isinstance(error, ProviderBadRequest):
                 return
             raise
-        await self._store.write(
-            lambda tx: self._write_sent(tx, submission, group, reserved, input_file)
-        )
+        self._claimed.difference_update(row.row_key for row in group.rows)
         try:
             status = await api.create(submission, input_file)
         except ProviderError as error:
@@ -311,8 +319,7 @@ class _LaneRun:
         )
         if refusal is not None:
             self._stopped = f"{refusal.message}. {refusal.hint or ''}".strip()
-        left = [row.row_key for row in group.rows[len(reserved) :]]
-        await self._queue.let_go(self._batch, left)
+        await self._put_back([row.row_key for row in group.rows[len(reserved) :]])
         return reserved
 
     def _write_sent(
@@ -358,19 +365,17 @@ class _LaneRun:
         reserved: Sequence[Reservation],
         error: BaseException,
         *,
-        tag: str | None = None,
+        tag: str,
     ) -> None:
         """Nothing was bought: release everything; the rows wait, or fail with the reason."""
         code = error.code if isinstance(error, LimnerError) else type(error).__name__
         for reservation, row in zip(reserved, group.rows, strict=False):
             await self._money.release(reservation, error_code=code)
             if isinstance(error, ProviderBadRequest):
-                outcome = RowOutcome(error=error.as_json())
-                await self._queue.end(self._batch, row.row_key, outcome)
+                await self._end_row(row.row_key, RowOutcome(error=error.as_json()))
             else:
-                await self._queue.let_go(self._batch, [row.row_key])
-        if tag is not None:
-            await self._end(tag)
+                await self._put_back([row.row_key])
+        await self._end(tag)
 
     # --- remote batches -> rows ---
 
@@ -381,7 +386,7 @@ class _LaneRun:
             taken: list[RemoteBatch] = []
             me, now_ms = self._store.owner.id, self._now_ms()
             for row in tx.all("remote_batches_of", batch_id=self._batch.id):
-                if row["owner"] != me and _is_asked_about(row):
+                if row["owner"] != me and has_live_owner(row):
                     continue
                 if row["owner"] != me:
                     tx.run(
@@ -434,7 +439,7 @@ class _LaneRun:
             job = await self._money.job(row["job_id"])
             if job is not None and job.state == "sent":
                 await self._money.release(job.reservation, error_code="NOT_CREATED")
-            await self._queue.let_go(self._batch, [row["row_key"]])
+            await self._put_back([row["row_key"]])
         await self._end(remote.id)
 
     async def _collect(self, remote: RemoteBatch, status: RemoteStatus) -> None:
@@ -463,7 +468,7 @@ class _LaneRun:
 
     async def _accept(self, remote: RemoteBatch, row: ClaimedRow, result: LineResult) -> None:
         outcome = await self._calls.accept(remote, result.key, result)
-        await self._queue.end(self._batch, row.row_key, outcome)
+        await self._end_row(row.row_key, outcome)
         await self._report()
 
     async def _fail(
@@ -493,7 +498,7 @@ class _LaneRun:
             cost = {"cost_nano": job.quoted_nano, "cost_source": "unknown"}
         elif job is not None and job.state == "sent":
             await self._money.release(job.reservation, error_code=error.code)
-        await self._queue.end(self._batch, row.row_key, RowOutcome(error=error.as_json(), **cost))
+        await self._end_row(row.row_key, RowOutcome(error=error.as_json(), **cost))
 
     # --- the store ---
 
@@ -510,6 +515,14 @@ class _LaneRun:
             )
         )
 
+    async def _end_row(self, row_key: str, outcome: RowOutcome) -> None:
+        await self._queue.end(self._batch, row_key, outcome)
+        self._claimed.discard(row_key)
+
+    async def _put_back(self, row_keys: Sequence[str]) -> None:
+        await self._queue.let_go(self._batch, row_keys)
+        self._claimed.difference_update(row_keys)
+
     async def _end(self, tag: str) -> None:
         now_ms = self._now_ms()
         await self._store.write(lambda tx: tx.run("remote_batch_end", id=tag, now_ms=now_ms))
@@ -519,8 +532,7 @@ class _LaneRun:
         now_ms, owner = self._now_ms(), self._store.owner.id
         place = {"batch_id": self._batch.id, "owner": owner, "now_ms": now_ms}
         await self._store.write(lambda tx: tx.run("remote_batches_let_go", **place))
-        left = [row.row_key for group in self._groups.values() for row in group.rows]
-        await self._queue.let_go(self._batch, left)
+        await self._put_back(sorted(self._claimed))
 
     async def _rows(self, remote: RemoteBatch) -> list[Row]:
         place = {"id": remote.id, "batch_id": self._batch.id}
@@ -557,9 +569,3 @@ class _LaneRun:
 def _claimed(row: Row) -> ClaimedRow:
     names = ("row_key", "number", "tool", "arguments", "tries")
     return ClaimedRow(**{name: row[name] for name in names}, interrupted=True)
-
-
-def _is_asked_about(row: Row) -> bool:
-    """Whether a live process asks about a remote batch."""
-    owner = owner_in(row)
-    return owner is not None and is_alive(owner)

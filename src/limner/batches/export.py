@@ -20,6 +20,7 @@ import msgspec
 from limner.batches.records import RowResult
 from limner.errors import MissingExtra, OutputExists, UserError
 from limner.json_shapes import as_object
+from limner.storage.os_errors import disk_errors
 
 # A spreadsheet takes a cell that starts with one of these for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -52,20 +53,49 @@ def format_of(path: Path) -> str:
     )
 
 
+def check_export(path: Path | None) -> None:
+    """See before a batch runs that its rows can be written there at its end; None is no path.
+
+    The folder of the path is made if it does not exist.
+
+    Raises:
+        OutputExists: the path exists.
+        UserError: its suffix is not known.
+        MissingExtra: it is Parquet, and pyarrow is not installed.
+        StorageError: its folder cannot be made or written.
+    """
+    if path is None:
+        return
+    if format_of(path) == "parquet":
+        _load_pyarrow()
+    if path.exists():
+        raise OutputExists(f"{str(path)!r} exists", hint="Choose another name.")
+    with disk_errors(doing="write", path=path):
+        with suppress(FileExistsError):  # if it is a file, the next step says so
+            path.parent.mkdir(parents=True)
+        partial = _partial_of(path)
+        partial.touch()
+        partial.unlink()
+
+
 async def export_rows(
     rows: AsyncIterator[RowResult], path: Path, *, picture_file: Callable[[RowResult], Path | None]
 ) -> int:
     """Write rows to a file or a folder, and return how many there were.
 
-    ``picture_file`` finds the file of a row's picture. What was written so far is removed if it
-    fails.
+    ``picture_file`` finds the file of a row's picture. A file that is not complete is removed.
 
     Raises:
-        OutputExists: the path exists.
-        MissingExtra: it is Parquet, and pyarrow is not installed.
+        LimnerError: as `check_export`.
     """
-    if path.exists():
-        raise OutputExists(f"{str(path)!r} exists", hint="Choose another --out.")
+    check_export(path)
+    with disk_errors(doing="write", path=path):
+        return await _write_rows(rows, path, picture_file)
+
+
+async def _write_rows(
+    rows: AsyncIterator[RowResult], path: Path, picture_file: Callable[[RowResult], Path | None]
+) -> int:
     kind, count = format_of(path), 0
     if kind == "pictures":
         folder = _PictureFolder(path, picture_file)
@@ -73,7 +103,7 @@ async def export_rows(
             folder.add(row)
             count += 1
         return count
-    partial = path.with_name(f".{path.name}.partial")
+    partial = _partial_of(path)
     try:
         with ExitStack() as stack:
             file, target = stack.enter_context(partial.open("wb")), None
@@ -85,6 +115,11 @@ async def export_rows(
     finally:
         partial.unlink(missing_ok=True)
     return count
+
+
+def _partial_of(path: Path) -> Path:
+    """The name of a file until it is complete."""
+    return path.with_name(f".{path.name}.partial")
 
 
 def _row_file(
@@ -127,17 +162,20 @@ class _CsvFile:
         self._writer.writerow({name: _guarded(cell) for name, cell in cells.items()})
 
 
+def _load_pyarrow() -> tuple[Any, Any]:
+    try:
+        return import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise MissingExtra(
+            "pyarrow is not installed, and limner writes Parquet with it",
+            hint="pip install pyarrow, or export JSONL or CSV",
+        ) from error
+
+
 class _ParquetFile(AbstractContextManager["_ParquetFile"]):
     def __init__(self, file: BinaryIO, columns: tuple[str, ...]) -> None:
         self._columns = columns
-        try:
-            self._arrow: Any = import_module("pyarrow")
-            parquet: Any = import_module("pyarrow.parquet")
-        except ImportError as error:
-            raise MissingExtra(
-                "pyarrow is not installed, and limner writes Parquet with it",
-                hint="pip install pyarrow, or export JSONL or CSV",
-            ) from error
+        self._arrow, parquet = _load_pyarrow()
         kinds: Mapping[str, Any] = {"tries": self._arrow.int64(), "cost_usd": self._arrow.float64()}
         text = self._arrow.string()
         self._schema = self._arrow.schema(
@@ -191,7 +229,7 @@ class _PictureFolder:
     """The pictures of the rows, each under its key."""
 
     def __init__(self, folder: Path, picture_file: Callable[[RowResult], Path | None]) -> None:
-        folder.mkdir(parents=True)
+        folder.mkdir()
         self._folder, self._picture_file, self._names = folder, picture_file, _Names()
 
     def add(self, row: RowResult) -> None:

@@ -7,6 +7,7 @@ another process once that owner has ended.
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -26,7 +27,7 @@ from limner.batches.records import (
     RowState,
 )
 from limner.errors import InputInvalid, NotFound, StorageError
-from limner.storage.owners import is_alive, owner_in
+from limner.storage.owners import has_live_owner
 from limner.storage.store import Row, Store, Transaction
 
 LOAD_ROWS = 500
@@ -108,9 +109,7 @@ class BatchQueue(msgspec.Struct, frozen=True, kw_only=True):
 
         return await self.store.write(work)
 
-    async def load(
-        self, batch: Batch, rows: Iterable[CheckedRow], *, digest: str, anew: bool = False
-    ) -> Batch:
+    async def load(self, batch: Batch, rows: Iterable[CheckedRow], *, digest: str) -> Batch:
         """Put the rows of a manifest into a batch, unless exactly these are in it.
 
         Rows that ended stay as they are. A row that was not paid for may change.
@@ -118,7 +117,7 @@ class BatchQueue(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             InputInvalid: two rows have the same key, or a row that was paid for has changed.
         """
-        if batch.state != "loading" and batch.digest == digest and not anew:
+        if batch.state != "loading" and batch.digest == digest:
             return batch
         await self.store.write(
             lambda tx: tx.run("batch_reload", id=batch.id, digest=digest, now_ms=self._now_ms())
@@ -325,17 +324,19 @@ class BatchQueue(msgspec.Struct, frozen=True, kw_only=True):
             self.in_hand.update(taken)
             return rows
 
+        writing = self.store.submit_write(noted, shared=shared)
         try:
-            return _claimed(await self.store.write(noted, shared=shared), interrupted=interrupted)
-        except StorageError:
-            self.in_hand.difference_update(taken)
+            rows = await asyncio.wrap_future(writing)
+        except (StorageError, asyncio.CancelledError):
+            # The caller does not get the rows. A transaction that has started still ends.
+            writing.add_done_callback(lambda _: self.in_hand.difference_update(taken))
             raise
+        return _claimed(rows, interrupted=interrupted)
 
     def _is_held(self, batch: Batch, row: Row) -> bool:
         if row["owner"] == self.store.owner.id:
             return (batch.id, row["row_key"]) in self.in_hand
-        owner = owner_in(row)
-        return owner is not None and is_alive(owner)
+        return has_live_owner(row)
 
     def _mine(self) -> dict[str, Any]:
         return {"owner": self.store.owner.id, "now_ms": self._now_ms()}

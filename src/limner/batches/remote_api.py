@@ -107,11 +107,9 @@ class BatchApi(ABC):
 
     Attributes:
         wanted: the paths of pictures in a line of the results.
-        has_upload: whether the requests are uploaded as a file before the batch is created.
     """
 
     wanted: ClassVar[frozenset[str]]
-    has_upload: ClassVar[bool] = True
 
     def __init__(self, service: Service) -> None:
         self.service = service

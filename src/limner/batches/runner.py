@@ -335,7 +335,7 @@ class _Run:
             self._report_at_s = began_s + max(REPORT_EVERY_S, took_s / MAX_REPORT_SHARE)
 
     async def _tell(self, stopped: str | None) -> None:
-        # To count the rows takes time if there are many, so nobody counts for nobody.
+        # To count the rows takes time if there are many. Without a subscriber they are not counted.
         if self._on_status is not None:
             self._on_status(await self._runner.status(self._batch, stopped=stopped))
 

@@ -18,7 +18,14 @@ from typing import Any, TypeVar
 from msgspec.structs import asdict, replace
 
 from limner import metrics
-from limner.errors import BudgetExceeded, CostSource, JobTaken, StorageError, UserError
+from limner.errors import (
+    BudgetExceeded,
+    CostSource,
+    JobTaken,
+    LimnerError,
+    StorageError,
+    UserError,
+)
 from limner.money.caps import Caps, CapTotals, Used, amount_under, check_caps
 from limner.money.records import (
     Delivery,
@@ -33,7 +40,7 @@ from limner.money.records import (
     SpendSums,
     UsageRow,
 )
-from limner.storage.owners import delete_ended, is_alive, owner_in
+from limner.storage.owners import delete_ended, has_live_owner
 from limner.storage.store import Row, Store, Transaction
 
 __all__ = ["Caps", "JobRow", "Money", "Reservation", "Spend"]
@@ -153,8 +160,8 @@ class Money:
             UserError: it is paid for already (ALREADY_PAID).
         """
 
-        def work(tx: Transaction, made: set[int]) -> Reservation:
-            return self._reserve(
+        def work(tx: Transaction, made: set[int]) -> list[Reservation]:
+            reserved = self._reserve(
                 tx,
                 quote_nano,
                 made=made,
@@ -164,6 +171,7 @@ class Money:
                 least_nano=least_nano,
                 terms=terms,
             )
+            return [reserved]
 
         call = {"session_id": session_id, "tool": tool, "provider": provider, "model": model}
         caps = Caps() if over_caps else self._caps.with_session(session_cap_nano)
@@ -180,10 +188,10 @@ class Money:
             UserError: one is paid for already (ALREADY_PAID); then none is reserved.
         """
         caps = self._caps.with_session(session_cap_nano)
+        refusals: list[BudgetExceeded] = []
 
-        def work(
-            tx: Transaction, made: set[int]
-        ) -> tuple[list[Reservation], BudgetExceeded | None]:
+        def work(tx: Transaction, made: set[int]) -> list[Reservation]:
+            refusals.clear()
             reserved: list[Reservation] = []
             for one in purchases:
                 call = {"tool": one.tool, "provider": one.provider, "model": one.model}
@@ -193,19 +201,21 @@ class Money:
                         tx, one.quote_nano, made=made, call=call, caps=caps, terms=one.terms
                     )
                 except BudgetExceeded as refusal:
-                    return reserved, refusal
+                    refusals.append(refusal)
+                    break
                 reserved.append(done)
-            return reserved, None
+            return reserved
 
         await self._conclude_dead_if_due()
-        return await self._write_calls(work)
+        reserved = await self._write_reservations(work, synced=True)
+        return reserved, refusals[0] if refusals else None
 
     def write_sent(self, tx: Transaction, reservation: Reservation) -> None:
         """Count a request as sent, in a transaction of the caller, who journals it there."""
         _move(tx, reservation.ledger_id, to="sent", now_ms=self._now_ms())
 
     async def _reserve_when_free(
-        self, work: Callable[[Transaction, set[int]], Reservation], *, wait_s: float
+        self, work: Callable[[Transaction, set[int]], list[Reservation]], *, wait_s: float
     ) -> Reservation:
         """Reserve, and wait for calls in flight if only they are in the way."""
         deadline_s = time.monotonic() + wait_s
@@ -215,7 +225,9 @@ class Money:
             freed: Future[None] = Future()
             self._freed.add(freed)
             try:
-                return await self._write_reservation(work)
+                # `mark_sent` is synced before anything leaves, and this row with it.
+                (reserved,) = await self._write_reservations(work, synced=False)
+                return reserved
             except BudgetExceeded as refusal:
                 left_s = deadline_s - time.monotonic()
                 if not refusal.retryable or (has_concluded and left_s <= 0):
@@ -229,15 +241,14 @@ class Money:
             finally:
                 self._freed.discard(freed)
 
-    async def _write_reservation(
-        self, work: Callable[[Transaction, set[int]], Reservation]
-    ) -> Reservation:
-        # `mark_sent` is synced before anything leaves, and this row with it.
-        writing = asyncio.ensure_future(self._write_calls(work, synced=False))
+    async def _write_reservations(
+        self, work: Callable[[Transaction, set[int]], list[Reservation]], *, synced: bool
+    ) -> list[Reservation]:
+        writing = asyncio.ensure_future(self._write_calls(work, synced=synced))
         try:
             return await asyncio.shield(writing)
         except asyncio.CancelledError:
-            # The row may be written already, and the caller would never get the reservation.
+            # The rows may be written already, and the caller would never get the reservations.
             await asyncio.shield(asyncio.ensure_future(self._release_written(writing)))
             raise
 
@@ -248,8 +259,8 @@ class Money:
         made: set[int] = set()
         try:
             return await self._store.write(lambda tx: work(tx, made), shared=True, synced=synced)
-        except StorageError:
-            # If the database has a row after all, no call will use it.
+        except LimnerError:
+            # Nothing was written. If the database has a row after all, no call will use it.
             for ledger_id in made:
                 self._in_flight.pop(ledger_id, None)
             raise
@@ -260,7 +271,7 @@ class Money:
         """Record what a tool of another package has spent; no cap is checked, since it is paid."""
         call = {"session_id": session_id, "tool": tool, "provider": tool, "model": tool}
 
-        def work(tx: Transaction, made: set[int]) -> None:
+        def work(tx: Transaction, made: set[int]) -> int:
             ledger_id = self._reserve(tx, cost_nano, made=made, call=call, caps=Caps()).ledger_id
             now_ms = self._now_ms()
             _move(tx, ledger_id, to="sent", now_ms=now_ms)
@@ -274,9 +285,10 @@ class Money:
                 picture=None,
                 error_code=None,
             )
+            return ledger_id
 
         await self._conclude_dead_if_due()
-        await self._write_calls(work)
+        self._in_flight.pop(await self._write_calls(work), None)
 
     async def mark_sent(
         self, reservation: Reservation, *, request_json: str | None, job_id: str | None = None
@@ -383,25 +395,27 @@ class Money:
     async def conclude_dead_calls(self) -> int:
         """Conclude the calls of processes that died, and return how many there were.
 
-        So are calls of this process that have ended, if the database was not there to record it. A
-        call that was not sent, or was free, is released. A call that was sent may have been
-        charged: it stays counted.
+        This also concludes the calls of this process whose end could not be recorded. A call that
+        was not sent, or was free, is released. A call that was sent may have been charged: it stays
+        counted.
         """
 
-        def work(tx: Transaction) -> int:
+        def work(tx: Transaction) -> list[int]:
             dead = [row for row in tx.all("ledger_unfinished") if not self._is_running(row)]
             for row in dead:
                 is_unsent = self._in_flight.get(row["id"]) is False
                 lost = row["state"] == "sent" and row["quoted_nano"] > 0 and not is_unsent
                 to = "unknown" if lost else "released"
-                code = NOT_RECORDED if _is_owned(row) else OWNER_DIED
+                code = NOT_RECORDED if has_live_owner(row) else OWNER_DIED
                 _move(tx, row["id"], to=to, now_ms=self._now_ms(), error_code=code)
             delete_ended(tx)
-            return len(dead)
+            return [row["id"] for row in dead]
 
         concluded = await self._store.write(work)
         self._concluded_at_s = time.monotonic()
-        return concluded
+        for ledger_id in concluded:
+            self._in_flight.pop(ledger_id, None)
+        return len(concluded)
 
     async def unfinished_jobs(self) -> list[JobRow]:
         """The jobs whose result is unknown or whose picture has no file, oldest first."""
@@ -463,11 +477,6 @@ class Money:
         if session_id is not None:
             return await self._spent("session", session_id)
         return await self._spent(*("all", "") if day is None else ("day", day.isoformat()))
-
-    async def spent_here(self) -> int:
-        """What was or may have been paid by this program, or in the scope; nano-dollars."""
-        sums = await self.sums_here()
-        return sums.settled_nano + sums.unknown_nano
 
     async def _spent(self, kind: str, name: str) -> int:
         sums = await self._sums(kind, name)
@@ -627,23 +636,24 @@ class Money:
 
     def _is_running(self, row: Row) -> bool:
         is_mine = row["owner"] == self._store.owner.id
-        return _is_owned(row) and (not is_mine or self._in_flight.get(row["id"], False))
+        return has_live_owner(row) and (not is_mine or self._in_flight.get(row["id"], False))
 
     def _wake_waiting(self) -> None:
         for waiting in tuple(self._freed):
             with suppress(InvalidStateError):  # another call has told it
                 waiting.set_result(None)
 
-    async def _release_written(self, writing: asyncio.Future[Reservation]) -> None:
-        """Release the reservation of a cancelled `reserve`, if it was written."""
+    async def _release_written(self, writing: asyncio.Future[list[Reservation]]) -> None:
+        """Release the reservations of a cancelled call, if they were written."""
         try:
-            reservation = await writing
-        except (BudgetExceeded, StorageError):
+            reserved = await writing
+        except LimnerError:
             return
-        try:
-            await self.release(reservation)
-        except StorageError:
-            self.give_up(reservation, is_sent=False)
+        for reservation in reserved:
+            try:
+                await self.release(reservation)
+            except StorageError:
+                self.give_up(reservation, is_sent=False)
 
     async def _conclude_dead_if_due(self) -> None:
         at_s = self._concluded_at_s
@@ -679,7 +689,7 @@ def _move(tx: Transaction, ledger_id: int, *, to: str, **facts: Any) -> None:
 def _job(row: Row) -> JobRow:
     # The calls of dead processes were concluded before this: none of them is `sent`. A call that
     # was settled with an error has ended, and left its bytes.
-    is_writing = row["state"] == "settled" and row["error_code"] is None and _is_owned(row)
+    is_writing = row["state"] == "settled" and row["error_code"] is None and has_live_owner(row)
     facts = {name: row[name] for name in JobRow.__struct_fields__ if name != "in_flight"}
     in_flight = row["state"] == "sent" or is_writing
     return JobRow(**facts, in_flight=in_flight)
@@ -687,12 +697,6 @@ def _job(row: Row) -> JobRow:
 
 def _line(row: Row) -> SpendLine:
     return SpendLine(name=row["name"], nano=row["nano"], calls=row["calls"])
-
-
-def _is_owned(row: Row) -> bool:
-    """Whether the owner of a row lives."""
-    owner = owner_in(row)
-    return owner is not None and is_alive(owner)
 
 
 def _to_ms(moment: datetime) -> int:

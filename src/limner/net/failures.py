@@ -5,7 +5,6 @@ Never by the text of a message, which is only for the reader: "1500 characters" 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -25,7 +24,7 @@ from limner.errors import (
     ProviderRefused,
     ProviderUnavailable,
 )
-from limner.json_shapes import as_list, as_object
+from limner.json_shapes import as_list, as_object, decode_json
 from limner.net.redaction import redact
 
 MAX_MESSAGE_CHARS = 300
@@ -316,7 +315,7 @@ def _parse(response: FailedResponse, secrets: tuple[str, ...]) -> _ErrorBody:
         texts = (safe_text(text, secrets) for text in candidates if isinstance(text, str))
         return next(filter(None, texts), None)
 
-    body = as_object(_parse_json(response.body))
+    body = as_object(decode_json(response.body.decode("utf-8", "replace")))
     error = as_object(body.get("error")) or body
     details = as_object(error.get("moderation_details"))
     # OpenRouter's code repeats the status; the reason is in its metadata.
@@ -340,13 +339,6 @@ def _parse(response: FailedResponse, secrets: tuple[str, ...]) -> _ErrorBody:
         categories=list(categories) or None,
         request_id=first_text(*(response.headers.get(name) for name in _REQUEST_ID_HEADERS)),
     )
-
-
-def _parse_json(body: bytes) -> object:
-    try:
-        return json.loads(body.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        return None
 
 
 def _status_phrase(status: int) -> str:

@@ -74,16 +74,15 @@ class Database:
         self.read_only = scratch is not None
         self._mark, self._scratch = mark, scratch
         self._pid = os.getpid()
-        self._prepared: tuple[bool, bool] | None = None
+        self._synced: bool | None = None
 
-    def prepare(self, *, writing: bool, synced: bool) -> None:
-        """Set up the connection for the next transaction."""
-        if self._prepared == (writing, synced):
-            return  # this pragma makes SQLite compile its statements again
-        self._prepared = None
-        self.connection.execute(f"PRAGMA query_only = {not writing}")
-        self.connection.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
-        self._prepared = (writing, synced)
+    def prepare(self, *, synced: bool) -> None:
+        """Set up the connection for the next write."""
+        if self._synced != synced:
+            self._synced = None
+            # A pragma acts while it is compiled, and `execute` keeps what it has compiled.
+            self.connection.executescript(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
+            self._synced = synced
 
     def count_write(self) -> int:
         """Count one more write, in the transaction that makes it."""

@@ -96,6 +96,12 @@ def owner_in(row: Row) -> Owner | None:
     return Owner(**{name: row[name] for name in Owner.__struct_fields__})
 
 
+def has_live_owner(row: Row) -> bool:
+    """Whether the owner in such a row lives."""
+    owner = owner_in(row)
+    return owner is not None and is_alive(owner)
+
+
 def delete_ended(tx: Transaction) -> None:
     """Delete the owners that have ended, once there are many; what they hold was concluded."""
     rows = tx.all("owners_all")

@@ -139,8 +139,8 @@ class BatchCalls(msgspec.Struct, frozen=True, kw_only=True):
         if outcome is None and payment.state == "settled":
             # An answer in words is in the cache. If it is not, the payment refuses another one.
             outcome = await self.run(batch, row, terms)
-        if outcome is None or (outcome.error is not None and payment.state != "released"):
-            outcome = outcome or RowOutcome(error=_lost(payment).as_json())
+        if outcome is None:
+            outcome = RowOutcome(error=_lost(payment).as_json())
         now = await self.money.payment(terms.key)
         if now is None:
             return replace(outcome, cost_nano=0, cost_source="table")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from limner.batches.cheap_lane import NO_CHEAP_LANE, CheapLane
-from limner.batches.export import export_rows, format_of
+from limner.batches.export import export_rows
 from limner.batches.manifest import ManifestRow, digest_of, read_rows, rows_of
 from limner.batches.queue import BatchQueue, CheckedRow
 from limner.batches.rates import parse_rates
@@ -26,7 +28,6 @@ from limner.errors import (
     BudgetExceeded,
     InputInvalid,
     LimnerError,
-    OutputExists,
     UserError,
 )
 from limner.tools.base import ApprovalPolicy, ToolContext
@@ -41,6 +42,8 @@ SHOWN_RESULTS = 50
 WAIT_S = 5.0
 SHOWN_PROBLEMS = 20
 BATCH_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+
+logger = logging.getLogger("limner.batches")
 
 OnStatus = Callable[[BatchStatus], None]
 Lane = Literal["now", "cheap"]
@@ -121,7 +124,11 @@ class BatchAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Batches(msgspec.Struct, frozen=True, kw_only=True):
-    """The batches of one program; ``running`` has those that it runs in the background."""
+    """The batches of one program.
+
+    ``running`` has the tasks of those that run in the background, by their ids. All scopes of a
+    program share it.
+    """
 
     queue: BatchQueue
     runner: BatchRunner
@@ -253,7 +260,8 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
     ) -> BatchStatus:
         """Run the rows of a batch that have not ended.
 
-        With ``resume`` also failed rows that cost nothing; it is left out by those that help.
+        With ``resume``, failed rows that cost nothing run again too. A process that helps with the
+        batch of another one does not resume it.
         """
         if batch.lane == "cheap":
             return await self.lane.run(batch, resume=resume, on_status=on_status or _ignore)
@@ -387,24 +395,37 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
 
         Raises:
             NotFound: there is no such batch.
+            LimnerError: it stopped.
         """
         batch = await self.queue.get(job)
         if action == "cancel":
             await self.cancel(batch.id)
-        elif action == "run" and (batch.id not in self.running or self.running[batch.id].done()):
-            task = asyncio.ensure_future(self.run(await self.reopen(batch.id)))
-            self.running[batch.id] = task
-        if (task := self.running.get(batch.id)) is not None:
+        elif action == "run" and batch.id not in self.running:
+            opened = await self.reopen(batch.id)
+            if batch.id not in self.running:
+                self.running[batch.id] = task = asyncio.ensure_future(self.run(opened))
+                task.add_done_callback(partial(self._forget, batch.id))
+        task = self.running.get(batch.id)
+        if task is not None and task.get_loop() is asyncio.get_running_loop():
             await asyncio.wait({task}, timeout=ANSWER_WITHIN_S)
+            if task.done() and not task.cancelled():
+                task.result()
         return await self._answer(await self.runner.status(batch))
+
+    def _forget(self, batch_id: str, task: asyncio.Task[BatchStatus]) -> None:
+        self.running.pop(batch_id, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.warning("The batch %s stopped: %s", batch_id, error)
 
     async def aclose(self) -> None:
         """Stop the batches that run in the background; rows in flight come to their end."""
-        tasks = [task for task in self.running.values() if not task.done()]
+        here = asyncio.get_running_loop()
+        tasks = [*self.running.values()]
         for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+            with suppress(RuntimeError):  # its event loop is closed
+                task.get_loop().call_soon_threadsafe(task.cancel)
+        if own := [task for task in tasks if task.get_loop() is here]:
+            await asyncio.wait(own)
 
     async def _answer(self, status: BatchStatus) -> BatchAnswer:
         rows = self.queue.results(status.batch, limit=SHOWN_RESULTS)
@@ -426,7 +447,7 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
 
         Raises:
             NotFound: there is no such batch.
-            OutputExists: the path exists.
+            LimnerError: the path cannot be written; see `check_export`.
         """
         batch = await self.queue.get(name)
         rows = self.queue.results(batch)
@@ -526,19 +547,6 @@ def budget_of(usd: Any) -> int | None:
         InputInvalid: it is not an amount.
     """
     return None if usd is None else usd_to_nano(usd, field="budget_usd")
-
-
-def check_export(path: Path | None) -> None:
-    """See before a batch runs that its rows can be written there at its end.
-
-    Raises:
-        OutputExists: the path exists.
-        UserError: its suffix is not known.
-    """
-    if path is not None:
-        format_of(path)
-        if path.exists():
-            raise OutputExists(f"{str(path)!r} exists", hint="Choose another name.")
 
 
 def manifest_of(

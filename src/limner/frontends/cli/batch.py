@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from limner.batches.export import check_export
 from limner.batches.records import Batch, BatchStatus
 from limner.batches.runner import WINDS_DOWN
 from limner.client import Limner
@@ -22,7 +23,7 @@ from limner.frontends.cli.arguments import add_budget_flag
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
 from limner.pictures.request import Progress
-from limner.tools.batches import BATCH_NAME, BatchManifest, BatchPlan, budget_of, check_export
+from limner.tools.batches import BATCH_NAME, BatchManifest, BatchPlan, budget_of
 
 EXAMPLE = """\
 examples:
