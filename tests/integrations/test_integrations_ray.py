@@ -29,3 +29,11 @@ def test_the_examples_of_the_guide_run_on_ray(tmp_path: Path) -> None:
         [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout.splitlines()) == (0, ["6 0", str(["done"] * 6)])
+
+
+@pytest.mark.slow
+@needs("ray")
+def test_a_batch_without_workers_is_refused_before_ray_starts() -> None:
+    code = "from limner.integrations.ray import run_batch; run_batch([], workers=0)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1].endswith("UserError: workers must be at least 1, not 0")

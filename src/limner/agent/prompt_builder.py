@@ -102,7 +102,7 @@ class KeptPictures:
 
     def keep(self, key: _Key, picture: ModelPicture) -> ModelPicture:
         """The picture with its base64; it stays here if it is not too large."""
-        encoded = replace(picture, quoted_base64=bytes(picture.json_base64))
+        encoded = picture.with_base64()
         with self._lock:
             if key not in self._pictures and _memory_bytes(encoded) <= self._max_bytes:
                 self._pictures[key] = encoded

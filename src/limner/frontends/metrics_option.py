@@ -17,19 +17,19 @@ MAX_PORT = 65_535
 MetricsAddress: TypeAlias = tuple[str, int]
 
 
-def add_option(parser: ArgumentParser) -> None:
+def add_metrics_option(parser: ArgumentParser) -> None:
     """Add the option to a command."""
     parser.add_argument(
         "--metrics",
-        type=read_address,
+        type=parse_host_port,
         metavar="HOST:PORT",
         help=f"serve metrics for Prometheus there, at {PATH}; the bearer token is in "
         f"{TOKEN_VARIABLE}, or a new one",
     )
 
 
-def read_address(text: str) -> MetricsAddress:
-    """Parse HOST:PORT; port 0 is any free one."""
+def parse_host_port(text: str) -> MetricsAddress:
+    """Parse the value of an option that takes HOST:PORT; port 0 is any free one."""
     host, colon, port = text.rpartition(":")
     if not (colon and host and port.isdecimal() and int(port) <= MAX_PORT):
         raise ArgumentTypeError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:8790")

@@ -59,9 +59,12 @@ def run_batch(
         ray_options: what each worker needs, as ``num_gpus=1``; see Ray's ``ActorClass.options``.
 
     Raises:
-        UserError: the cluster has several nodes, and the store or the pictures are on one of them.
+        UserError: ``workers`` is less than 1; or the cluster has several nodes, and the store or
+            the pictures are on one of them.
         LimnerError: as `limner.batch`, or a worker cannot start.
     """
+    if workers < 1:
+        raise UserError(f"workers must be at least 1, not {workers}")
     if not ray.is_initialized():
         ray.init()
     options = {"num_cpus": 1, "max_restarts": MAX_RESTARTS, "max_task_retries": -1, **ray_options}

@@ -24,12 +24,11 @@ from limner.content import Picture
 from limner.dollars import usd_to_nano
 from limner.errors import ImageError, StorageError
 from limner.pictures.fitting import FittedImage
-from limner.pictures.placeholders import omitted, reason_of
+from limner.pictures.placeholders import BLOCKED, omitted, reason_of
 from limner.tools.base import Question, Tool, ToolCall, ToolResult, answer_no
 from limner.tools.result_budget import to_json
 from limner.wires.base import HANDLE_URL
 
-BLOCKED = "the setting images.block_images keeps pictures from models"
 SHOWN = "The pictures of the tool's result:"
 Ask = Callable[[Question], Awaitable[bool] | bool]
 

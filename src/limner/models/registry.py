@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -381,6 +380,8 @@ class Registry:
 
 
 def _nearest(name: str, names: Iterable[str]) -> list[str]:
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
     return get_close_matches(name[:80].lower(), list(names), n=3, cutoff=0.5)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from limner.errors import LimnerError
 
 MAX_REASON_CHARS = 200
+BLOCKED = "the setting images.block_images keeps pictures from models"
 
 
 def reason_of(error: LimnerError) -> str:

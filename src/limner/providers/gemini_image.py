@@ -101,7 +101,7 @@ class GeminiImage:
     def batch_request(self, request: ImageRequest) -> ModelRequest:
         """The request for Gemini's Batch API."""
         body = msgspec.json.encode(_body(request, _model(request)))
-        return ModelRequest(path=":batchGenerateContent", body=body)
+        return ModelRequest(path=":batchGenerateContent", pieces=(body,))
 
     async def read_batched(
         self, answer: Mapping[str, Any], request: ImageRequest, model: ImageModel, sink: Sink

@@ -221,7 +221,7 @@ def batch_request(request: ImageRequest, fields: Fields) -> ModelRequest:
         content["images"] = [_reference(source) for source in request.sources]
     if request.mask is not None:
         content["mask"] = _reference(request.mask)
-    return ModelRequest(path=f"/v1{body.path}", body=msgspec.json.encode(content))
+    return ModelRequest(path=f"/v1{body.path}", pieces=(msgspec.json.encode(content),))
 
 
 def _reference(source: SourceImage) -> dict[str, str]:

@@ -16,12 +16,16 @@ from tests.servers.scripted import calls, says
 
 from limner.agent.session import StoredItem
 from limner.agent.stored_turns import group_turns
-from limner.frontends.appserver import thread_methods, thread_opener
+from limner.frontends.appserver import thread_changes, thread_methods, thread_opener
 from limner.frontends.appserver.inputs import ParsedInput
 from limner.frontends.appserver.protocol.threads import (
     ThreadArchiveParams,
     ThreadDeleteParams,
+    ThreadReadState,
+    ThreadReadStateUpdateParams,
     ThreadResumeParams,
+    ThreadRevertParams,
+    UnreadOperation,
 )
 from limner.frontends.appserver.thread import LiveThread
 from limner.frontends.appserver.thread_history import read_turns
@@ -136,6 +140,63 @@ async def test_a_thread_that_is_put_away_as_it_is_resumed_is_not_open(
         assert all(end is None or isinstance(end, RpcError) for end in ends)
         _, about = await hall.threads.stored(thread.id)
         assert (about.archived_ms is not None, thread.id in hall.threads.live) == (True, False)
+    await hall.aclose()
+
+
+async def test_what_a_turn_stores_while_a_thread_is_marked_as_unread_stays(studio: Studio) -> None:
+    hall = Hall(studio)
+    thread = await hall.threads.create(ThreadState())
+    await _words(thread)
+    read_state = ThreadReadState(first_unread=None, revision="r1")
+    await thread.save(thread.state.with_extras(read_state=read_state))
+    wanted = ThreadReadStateUpdateParams(
+        thread_id=thread.id, expected_revision="r1", operation=UnreadOperation()
+    )
+    call = hall.call("thread/readState/update")
+    marking = asyncio.ensure_future(thread_changes.update_read_state(hall.threads, call, wanted))
+    found: tuple[str, ...] = ()
+    while not marking.done():
+        found = (*found, f"tool{len(found)}")
+        stored = (*thread.state.extras.found, found[-1])
+        thread.state = thread.state.with_extras(found=stored)
+        await asyncio.sleep(0)
+    await marking
+    assert thread.state.extras.found == found
+    await hall.aclose()
+
+
+async def test_a_turn_that_begins_while_turns_are_removed_waits_for_that(studio: Studio) -> None:
+    hall = Hall(studio)
+    thread = await hall.threads.create(ThreadState())
+    # Enough that the turn is under way while they are still read.
+    names = [*["one"] * 3_000, "two"]
+    items = [{**message("user", text_part("hi")), "turn_id": name} for name in names]
+    await thread.session.append(items)
+    wanted = ThreadRevertParams(thread_id=thread.id, before_turn_id="two")
+    call = hall.call("thread/revert")
+    reverting = asyncio.ensure_future(thread_changes.revert(hall.threads, call, wanted))
+    await asyncio.sleep(0)
+    words = ParsedInput(item=message("user", text_part("three")))
+    started: list[str] = []
+    await thread.start_turn([words], on_started=started.append)
+    await reverting
+    await thread.ended()
+    turns = await read_turns(thread.session)
+    assert [turn.id for turn in turns] == ["one", *started]
+    await hall.aclose()
+
+
+async def test_an_ephemeral_thread_that_a_crashed_server_left_can_be_deleted(
+    studio: Studio,
+) -> None:
+    hall = Hall(studio)
+    thread = await hall.threads.create(ThreadState().with_extras(ephemeral=True))
+    hall.threads.live.clear()  # as after a crash: it is stored, and not open
+    await thread.release()
+    wanted = ThreadDeleteParams(thread_id=thread.id)
+    await thread_methods.delete(hall.threads, hall.call("thread/delete"), wanted)
+    with pytest.raises(RpcError, match="no rollout found"):
+        await hall.threads.stored(thread.id)
     await hall.aclose()
 
 

@@ -332,6 +332,12 @@ def overrides(tmp_path: Path, *words: str) -> tuple[int, str]:
             "limner: generate-json-schema needs --out DIR\n",
         ),
         (
+            ["app-server", "generate-json-schema", "--out", "/dev/null/schemas"],
+            1,
+            "limner: Could not write '/dev/null/schemas': a part of the path is a file, not a "
+            "folder.\n  Choose another path.\n",
+        ),
+        (
             ["app-server", "--listen", "http://x"],
             2,
             "limner: --listen cannot be 'http://x'\n  Use stdio://, ws://IP:PORT or unix://PATH.\n",

@@ -155,7 +155,8 @@ REFUSED = {
     # Upstream passes the next two on to the model, and the thread is broken for good.
     "file": (
         {"type": "image", "url": "file:///etc/passwd"},
-        "image URLs must use an inline data URL",
+        "image URLs must use an inline data URL; files are not read through a URL; send the "
+        "picture itself as a data URL",
     ),
     "garbage": ({"type": "image", "url": "not a url"}, "image URLs must use an inline data URL"),
     "sound": ({"type": "audio", "url": "http://x/y.wav"}, "audio URLs must use an inline data URL"),

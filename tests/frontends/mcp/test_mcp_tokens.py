@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -220,3 +222,32 @@ async def test_the_keys_of_an_issuer_come_and_go(issuer: Issuer) -> None:
 async def test_a_missing_file_of_keys_lets_nobody_in(issuer: Issuer, tokens: SignedTokens) -> None:
     issuer.file.unlink()
     assert await tokens.verify_token(issuer.sign()) is None
+
+
+async def test_a_token_that_comes_while_the_keys_are_read_waits_for_them(
+    issuer: Issuer, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "keys"
+    os.mkfifo(pipe)  # reading it lasts until somebody writes
+    tokens = SignedTokens(issuer=ISSUER, resource=RESOURCE, keys=str(pipe))
+    both = [asyncio.ensure_future(tokens.verify_token(issuer.sign())) for _ in range(2)]
+    await asyncio.sleep(0)
+    await asyncio.to_thread(pipe.write_bytes, issuer.file.read_bytes())
+    assert [found is not None for found in await asyncio.gather(*both)] == [True, True]
+
+
+async def test_keys_that_cannot_be_read_again_are_trusted_only_for_a_while(issuer: Issuer) -> None:
+    now_s = [0.0]
+    tokens = SignedTokens(
+        issuer=ISSUER, resource=RESOURCE, keys=str(issuer.file), clock=lambda: now_s[0]
+    )
+    document, token = issuer.file.read_bytes(), issuer.sign()
+    seen = [await tokens.verify_token(token) is not None]
+    issuer.file.unlink()
+    for moment_s in (TRUST_S - 1, TRUST_S, 2 * TRUST_S - 1):
+        now_s[0] = moment_s
+        seen.append(await tokens.verify_token(token) is not None)
+    issuer.file.write_bytes(document)
+    now_s[0] += LOOK_AGAIN_S
+    seen.append(await tokens.verify_token(token) is not None)
+    assert seen == [True, True, False, False, True]

@@ -89,6 +89,21 @@ async def test_a_cookie_outlives_the_server(studio: Studio) -> None:
             assert (await after.http.get("/api/pictures", headers=headers)).status_code == 200
 
 
+async def test_the_cookies_of_other_servers_of_this_machine_do_no_harm(
+    visitor: RunningStudio,
+) -> None:
+    """Cookies of one host are shared by all its ports, and some servers write odd ones."""
+    await visitor.enter()
+    (cookie,) = visitor.http.cookies.jar
+    visitor.http.cookies.clear()
+    ours = f"{cookie.name}={cookie.value}"
+    for theirs in ('state={"page": 1}', "a=b c", "list[0]=x", "user@host=1", '"', "=", "é=ü"):
+        for both in (f"{theirs}; {ours}", f"{ours}; {theirs}"):
+            headers = {b"cookie": both.encode()}
+            answer = await visitor.http.get("/api/pictures", headers=headers)
+            assert (both, answer.status_code) == (both, 200)
+
+
 async def test_another_host_name_is_refused_even_with_the_cookie(visitor: RunningStudio) -> None:
     """A page whose name was rebound to this machine gets nothing."""
     await visitor.enter()

@@ -80,7 +80,7 @@ async def login_start(
 ) -> None:
     """Store an API key."""
     if not isinstance(params, accounts.ApiKeyLogin):
-        raise invalid_request("only login by apiKey is supported: keys come from the environment")
+        raise invalid_request("only login with an API key (type apiKey) is supported")
     threads.limner.keys.set(KEY, params.api_key)
     call.answer(accounts.LoginAccountResponse())
     announce_login(threads)

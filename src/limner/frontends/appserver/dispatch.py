@@ -26,7 +26,7 @@ from limner.net.jsonrpc_peer import (
 
 MAX_UNANSWERED = 128
 LAST_ANSWERS_S = 1.0
-MAX_NAMED_METHODS = 24
+MAX_LISTED_METHODS = 24
 MAX_SHOWN_CHARS = 200
 
 RpcCall: TypeAlias = IncomingCall[ClientConnection]
@@ -106,8 +106,8 @@ class Dispatcher(RequestServer):
 
     def _unknown(self, method: str) -> RpcError:
         known = [f"`{name}`" for name in self._methods]
-        if len(known) > MAX_NAMED_METHODS:
-            known[MAX_NAMED_METHODS:] = ["…"]
+        if len(known) > MAX_LISTED_METHODS:
+            known[MAX_LISTED_METHODS:] = ["…"]
         expected = ", ".join(known)
         return RpcError(
             INVALID_REQUEST,

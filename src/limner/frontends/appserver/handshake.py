@@ -21,7 +21,7 @@ from limner.net.jsonrpc import INVALID_REQUEST, RpcError
 # Upstream sends the name of its client in an HTTP header, which cannot contain these.
 _NOT_IN_A_HEADER = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 # More than there are notifications. The server keeps the names as long as the client stays.
-MAX_NAMED_METHODS = 200
+MAX_OPTED_METHODS = 200
 _PLATFORMS = {"darwin": "macos", "win32": "windows"}
 
 
@@ -36,11 +36,11 @@ async def initialize(host: Host, call: RpcCall, params: InitializeParams) -> Ini
     opted_out = capabilities.opt_out_notification_methods or ()
     opted_in = capabilities.opt_in_notification_methods or ()
     longest = max(map(len, (client.name, client.version, *opted_out, *opted_in)))
-    if longest > LIMITS.client_chars or len(opted_out) + len(opted_in) > MAX_NAMED_METHODS:
+    if longest > LIMITS.client_chars or len(opted_out) + len(opted_in) > MAX_OPTED_METHODS:
         raise RpcError(
             INVALID_REQUEST,
             f"Invalid initialize: each name may have {LIMITS.client_chars} characters, and a "
-            f"client may name {MAX_NAMED_METHODS} methods.",
+            f"client may name {MAX_OPTED_METHODS} methods.",
         )
     call.connection.initialize(
         client.name,

@@ -12,7 +12,6 @@ from limner.agent.sessions import new_id
 from limner.agent.stored_turns import TOOL_OUTPUT
 from limner.client import Limner
 from limner.errors import ImageError, InputInvalid, LimnerError
-from limner.frontends.appserver.item_views import DEFAULT_DETAIL
 from limner.frontends.appserver.protocol.base import (
     AudioInput,
     ImageInput,
@@ -24,8 +23,12 @@ from limner.frontends.appserver.protocol.base import (
     TurnToolOutput,
     UserInput,
 )
-from limner.frontends.appserver.rpc_errors import INVALID_PARAMS, REMOTE_IMAGE, invalid_request
-from limner.frontends.appserver.tool_answers import NOT_INLINE, REMOTE_SOUND
+from limner.frontends.appserver.rpc_errors import INVALID_PARAMS, invalid_request
+from limner.frontends.appserver.tool_answers import (
+    DEFAULT_DETAIL,
+    audio_url_problem,
+    image_url_problem,
+)
 from limner.net.jsonrpc import RpcError
 from limner.pictures.placeholders import omitted, reason_of
 from limner.wires import item_views
@@ -153,7 +156,7 @@ def check_items(items: Sequence[Item], *, name: str) -> None:
         if problem is not None:
             raise invalid_request(f"{name}[{number}] is not a valid response item: {problem[:200]}")
         for url in image_urls(item):
-            _check_url(url)
+            _refuse(image_url_problem(url))
 
 
 def _unknown_role(seen: item_views.View) -> str | None:
@@ -162,12 +165,9 @@ def _unknown_role(seen: item_views.View) -> str | None:
     return None
 
 
-def _check_url(url: str) -> None:
-    scheme = url.lstrip()[:16].partition(":")[0].lower()
-    if scheme in ("http", "https"):
-        raise invalid_request(REMOTE_IMAGE)
-    if scheme != "data" and not url.startswith(HANDLE_URL):
-        raise invalid_request(NOT_INLINE)
+def _refuse(problem: str | None) -> None:
+    if problem is not None:
+        raise invalid_request(problem)
 
 
 async def _parts(one: UserInput, *, lim: Limner, cwd: Path, number: int) -> list[Part]:
@@ -177,13 +177,12 @@ async def _parts(one: UserInput, *, lim: Limner, cwd: Path, number: int) -> list
         case ImageInput():
             if not isinstance(one.url, str):
                 raise invalid_request(_NO_FILE_IDS)
-            _check_url(one.url)
+            _refuse(image_url_problem(one.url))
             return [_picture(one.url, one.detail)]
         case LocalImageInput():
             return await _local_image(one, lim=lim, path=cwd / one.path, number=number)
         case AudioInput():
-            if one.url.lstrip()[:5].lower() != "data:":
-                raise invalid_request(REMOTE_SOUND)
+            _refuse(audio_url_problem(one.url))
             return [wire_items.audio_part(one.url.lstrip())]
         case LocalAudioInput():
             return [await _local_audio(lim, cwd / one.path)]

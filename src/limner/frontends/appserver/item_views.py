@@ -32,13 +32,11 @@ from limner.frontends.appserver.protocol.items import (
     ThreadItem,
     UserMessage,
 )
+from limner.frontends.appserver.tool_answers import DEFAULT_DETAIL
 from limner.frontends.appserver.tool_items import ToolCallRecord, to_thread_item
 from limner.frontends.appserver.tool_specs import ToolSpec
 from limner.wires import item_views
 from limner.wires.items import Item
-
-DEFAULT_DETAIL = "high"
-"""The detail of a picture if the client does not say."""
 
 _LOCAL_IMAGE = re.compile(r'<image name=\[Image #\d+\] path="(?P<path>.*)">')
 _LOCAL_IMAGE_END = "</image>"

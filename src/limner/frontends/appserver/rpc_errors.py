@@ -27,7 +27,6 @@ from limner.models.registry import NO_MODEL
 from limner.net.jsonrpc import INVALID_REQUEST, RpcError
 
 INVALID_PARAMS = -32602
-REMOTE_IMAGE = "remote image URLs are not supported; use an inline data URL instead"
 
 _INFOS: tuple[tuple[type[LimnerError], ErrorInfo], ...] = (
     (ProviderAuth, "unauthorized"),

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -128,6 +129,8 @@ class LiveThread:
         self._lim, self._log, self._on_idle, self._session_cwd = lim, log, on_idle, cwd
         self._status: ThreadStatus = Idle()
         self._running: RunningTurn | None = None
+        self._may_start = asyncio.Event()
+        self._may_start.set()
         self._task: asyncio.Task[None] | None = None
         self._lease, self._pending = lease, pending
 
@@ -219,7 +222,7 @@ class LiveThread:
             RpcError: the thread is being closed.
             LimnerError: the turn cannot start, for example without a key.
         """
-        while (running := self._running) is not None:
+        while (running := await self._running_turn()) is not None:
             if self._add_input(running, inputs):
                 on_started(running.id)
                 return
@@ -239,7 +242,8 @@ class LiveThread:
 
         If it cannot continue, subscribers get an error: they have seen a running turn.
         """
-        if self.turn_id is not None or self.turns_started != unfinished.turns_before:
+        running = await self._running_turn()
+        if running is not None or self.turns_started != unfinished.turns_before:
             return
         turn_id = unfinished.turn_id
         work = partial(self._conversation.run, (), ask=self._tools.ask, pending=unfinished.calls)
@@ -260,7 +264,7 @@ class LiveThread:
             RpcError: the thread is being closed.
             LimnerError: the turn cannot start, for example without a key.
         """
-        while (running := self._running) is not None:
+        while (running := await self._running_turn()) is not None:
             self.interrupt()
             await asyncio.wait({running.task})
         await self._start(self._conversation.compact, on_started=on_started, takes_input=False)
@@ -292,6 +296,16 @@ class LiveThread:
             # Its task has not taken its first step yet.
             asyncio.get_running_loop().call_soon(self.interrupt)
 
+    @asynccontextmanager
+    async def holding_turns(self) -> AsyncGenerator[None]:
+        """Let no turn start meanwhile; one that was asked for waits. A turn that runs goes on."""
+        await self._may_start.wait()
+        self._may_start.clear()
+        try:
+            yield
+        finally:
+            self._may_start.set()
+
     async def ended(self) -> None:
         """Wait until no turn runs and the state after the last one is stored."""
         if self._task is not None:
@@ -311,6 +325,11 @@ class LiveThread:
         """Send warnings to the subscribers."""
         for message in messages:
             self.subscribers.notify(WarningNotification(thread_id=self.id, message=message))
+
+    async def _running_turn(self) -> RunningTurn | None:
+        """The running turn; waits while no turn may start."""
+        await self._may_start.wait()
+        return self._running
 
     def _add_input(self, running: RunningTurn, inputs: Sequence[ParsedInput]) -> bool:
         turn = self._conversation.turn

@@ -68,13 +68,15 @@ async def update_read_state(
 ) -> None:
     """Note that the user has read a thread, or wants to read its last turn again."""
     session, about = await threads.stored(params.thread_id)
+    is_unread = isinstance(params.operation, protocol.UnreadOperation)
+    turns = await read_turns(session) if is_unread else []
+    # From here to the change nothing is awaited: a turn that ends meanwhile stores a new state.
     state = threads.state_of(about)
     before = state.extras.read_state
     if before is None or before.revision != params.expected_revision:
         raise invalid_request("read state revision is stale")
     first = None
-    if isinstance(params.operation, protocol.UnreadOperation):
-        turns = await read_turns(session)
+    if is_unread:
         last = protocol.TurnPosition(turn_id=turns[-1].id) if turns else None
         first = before.first_unread or last or protocol.ThreadStart()
     after = ThreadReadState(first_unread=first, revision=new_id())
@@ -88,13 +90,14 @@ async def update_read_state(
 async def revert(threads: ThreadTable, call: RpcCall, params: protocol.ThreadRevertParams) -> None:
     """Remove a turn and everything after it, so that the user can say something else."""
     thread = threads.get(params.thread_id)
-    if thread.turn_id is not None:
-        raise invalid_request(f"cannot revert thread {thread.id} while a turn is running")
-    turns = {turn.id: turn for turn in await read_turns(thread.session)}
-    if params.before_turn_id not in turns:
-        raise invalid_request(f"turn not found: {params.before_turn_id[:80]}")
-    first = min(stored.seq for stored in turns[params.before_turn_id].items)
-    await thread.session.cut(first)
+    async with thread.holding_turns():
+        if thread.turn_id is not None:
+            raise invalid_request(f"cannot revert thread {thread.id} while a turn is running")
+        turns = {turn.id: turn for turn in await read_turns(thread.session)}
+        if params.before_turn_id not in turns:
+            raise invalid_request(f"turn not found: {params.before_turn_id[:80]}")
+        first = min(stored.seq for stored in turns[params.before_turn_id].items)
+        await thread.session.cut(first)
     view = await opened_view(thread, lim=threads.limner)
     call.answer(protocol.ThreadRevertResponse(thread=view["thread"]))
     thread.subscribers.notify(notifications.ThreadRevertedNotification(thread_id=thread.id))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from msgspec.structs import replace
 
 from limner.agent.session import SessionAbout
 from limner.agent.sessions import new_id
+from limner.errors import InputInvalid
 from limner.frontends.appserver.dispatch import RpcCall
 from limner.frontends.appserver.inputs import check_items
 from limner.frontends.appserver.protocol import notifications
@@ -153,11 +154,9 @@ async def delete(threads: ThreadTable, call: RpcCall, params: protocol.ThreadDel
     """Delete a thread, and the pictures that no other thread uses."""
     _, about = await threads.stored(params.thread_id)
     async with _closed_thread(threads, about.id) as notify:
-        if not ThreadState.from_settings(
-            about.settings
-        ).extras.ephemeral:  # closing has deleted those
-            with single_writer(about.id):
-                await threads.limner.delete_session(about.id)
+        # Closing it has deleted an ephemeral thread. One that a crashed server left is still there.
+        with single_writer(about.id), suppress(InputInvalid):
+            await threads.limner.delete_session(about.id)
         call.answer(Empty())
         notify(notifications.ThreadDeletedNotification(thread_id=about.id))
 

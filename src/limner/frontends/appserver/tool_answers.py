@@ -25,12 +25,13 @@ from limner.wires.items import Item
 MAX_MESSAGE_CHARS = 1_000
 MAX_OUTPUT_CHARS = 40_000
 DEFAULT_DETAIL = "high"
+"""The detail of a picture if the client does not say."""
 
 INVALID = "dynamic tool response was invalid"
 REFUSED = "dynamic tool request failed"
 CANCELLED = "dynamic tool call was cancelled before receiving a response"
 TIMED_OUT = "dynamic tool call got no answer"
-REMOTE = "remote image URLs are not supported; use an inline data URL instead"
+REMOTE_IMAGE = "remote image URLs are not supported; use an inline data URL instead"
 NOT_INLINE = "image URLs must use an inline data URL"
 REMOTE_SOUND = "audio URLs must use an inline data URL"
 SHAPE = '{"contentItems": [{"type": "inputText", "text": "…"}], "success": true}'
@@ -148,19 +149,33 @@ def _decoded(raw: msgspec.Raw, kind: type[T]) -> T | None:
         return None
 
 
-def _problem(item: ContentItem) -> str | None:
-    """Why an item is not accepted: its URL is not inline."""
-    if isinstance(item, InputText):
-        return None
-    url = item.audio_url if isinstance(item, InputAudio) else item.image_url
-    scheme = url.lstrip()[:16].partition(":")[0].lower()
-    if isinstance(item, InputAudio):
-        return None if scheme == "data" else REMOTE_SOUND
+def image_url_problem(url: str) -> str | None:
+    """Why the URL of a picture is not accepted: it is neither a data URL nor that of a handle."""
+    scheme = _scheme(url)
     if scheme in ("http", "https"):
-        return REMOTE
+        return REMOTE_IMAGE
     if scheme == "data" or url.startswith(HANDLE_URL):
         return None
     return f"{NOT_INLINE}; {NO_FILES}" if scheme == "file" else NOT_INLINE
+
+
+def audio_url_problem(url: str) -> str | None:
+    """Why the URL of a sound is not accepted: it is not a data URL."""
+    return None if _scheme(url) == "data" else REMOTE_SOUND
+
+
+def _scheme(url: str) -> str:
+    return url.lstrip()[:16].partition(":")[0].lower()
+
+
+def _problem(item: ContentItem) -> str | None:
+    match item:
+        case InputText():
+            return None
+        case InputAudio():
+            return audio_url_problem(item.audio_url)
+        case InputImage():
+            return image_url_problem(item.image_url)
 
 
 def _parts(item: ContentItem) -> Sequence[dict[str, Any]]:

@@ -14,7 +14,8 @@ from limner.errors import UserError
 from limner.frontends.appserver.server import STDIO, serve
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.json_log import add_log_option, log_to
-from limner.frontends.metrics_option import add_option
+from limner.frontends.metrics_option import add_metrics_option
+from limner.storage.os_errors import disk_errors
 
 EXAMPLE = """\
 examples:
@@ -58,7 +59,7 @@ def configure(parser: ArgumentParser) -> None:
         help="the token that clients must send (default: LIMNER_APP_SERVER_TOKEN, or a new one)",
     )
     parser.add_argument("--no-token", action="store_true", help="serve every user of this machine")
-    add_option(parser)
+    add_metrics_option(parser)
     add_log_option(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="the folder for the schemas")
 
@@ -68,7 +69,8 @@ def run(args: Namespace) -> CommandResult:
     if args.action == SCHEMA:
         if args.out is None:
             raise UserError(f"{SCHEMA} needs --out DIR")
-        import_module("limner.frontends.appserver.schema").write(args.out)
+        with disk_errors(doing="write", path=args.out):
+            import_module("limner.frontends.appserver.schema").write(args.out)
         return CommandResult(value={"out": str(args.out)}, text=f"The schemas are in {args.out}")
     if args.out is not None:
         raise UserError(f"--out belongs to {SCHEMA}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
@@ -12,6 +13,7 @@ from limner.dollars import format_usd
 from limner.errors import UserError
 from limner.frontends.cli.arguments import add_budget_flag, add_flags, read_flags
 from limner.frontends.cli.output import CommandResult
+from limner.frontends.cli.stderr import say
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
 from limner.tools.built_in.image_check import as_value
 from limner.tools.picture_check import CheckArguments, CheckVerdict, PictureCheck
@@ -44,6 +46,8 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> CommandResult:
     """Check a picture."""
     arguments = read_flags(CheckArguments, args)
+    if args.junit is not None:
+        _check_writable(args.junit)
 
     async def work() -> PictureCheck:
         waiting = Waiting()
@@ -51,12 +55,11 @@ def run(args: Namespace) -> CommandResult:
             return await lim.checker.check(arguments, lim.person(ask=ask))
 
     found = wait_for(work)
-    if args.junit is not None:
-        _write(args.junit, junit(found, arguments))
+    status = STATUS[found.passed]
+    if args.junit is not None and not _write(args.junit, junit(found, arguments)):
+        status = UserError.exit_status
     notes = (f"{format_usd(found.cost_nano)}",) if found.cost_nano else ()
-    return CommandResult(
-        value=as_value(found), text=found.report, notes=notes, status=STATUS[found.passed]
-    )
+    return CommandResult(value=as_value(found), text=found.report, notes=notes, status=status)
 
 
 def junit(check: PictureCheck, arguments: CheckArguments) -> str:
@@ -94,8 +97,18 @@ def _attribute(text: str) -> str:
     return quoteattr(clean_text(text))
 
 
-def _write(file: str, text: str) -> None:
+def _check_writable(file: str) -> None:
+    """Refuse a file that cannot be written, before a model is paid."""
+    path = Path(file)
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UserError(f"{file!r} cannot be written")
+
+
+def _write(file: str, text: str) -> bool:
+    """Write the report. If that fails, say so: the verdicts may be paid for, so they are shown."""
     try:
         Path(file).write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
-        raise UserError(f"{file!r} cannot be written: {error.strerror}") from error
+        say(f"limner: {file!r} cannot be written: {error.strerror}")
+        return False
+    return True

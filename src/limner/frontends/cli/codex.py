@@ -73,8 +73,9 @@ def _flat(entry: Mapping[str, Any], before: str) -> Iterator[str]:
 def with_settings(words: Sequence[str], ours: Sequence[str]) -> list[str]:
     """The user's words with our settings among them.
 
-    Where settings stand on both sides of a subcommand, Codex forgets the first ones: ours go in
-    front of the user's last, so that both are on the same side and the user's win.
+    If there are settings before and after a subcommand, Codex ignores those before it. So ours come
+    directly before the user's last setting: both are then on the same side of the subcommand. Codex
+    uses the later of two values, which is the user's.
     """
     end = words.index(SEPARATOR) if SEPARATOR in words else len(words)
     theirs = [at for at, word in enumerate(words[:end]) if _is_setting(word)]

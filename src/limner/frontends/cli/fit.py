@@ -102,11 +102,11 @@ def run(args: Namespace) -> CommandResult:
 
 
 async def _fit_all(args: Namespace) -> CommandResult:
-    waiting, turns, done = Waiting(), asyncio.Semaphore(AT_ONCE), 0
+    waiting, slots, done = Waiting(), asyncio.Semaphore(AT_ONCE), 0
 
     async def one(lim: Limner, name: str, models: Sequence[VisionModel | None]) -> _Outcome:
         nonlocal done
-        async with turns:
+        async with slots:
             try:
                 outcome = await _fit_one(lim, name, models, args)
             except LimnerError as error:

@@ -16,7 +16,7 @@ from limner.dollars import format_usd
 from limner.errors import InputInvalid, UserError
 from limner.frontends.cli.arguments import add_budget_flag, add_flags, read_flags
 from limner.frontends.cli.output import CommandResult, is_new_today
-from limner.frontends.cli.preview import show, shows_pictures, unfinished
+from limner.frontends.cli.preview import show, showing_partial_pictures, shows_pictures
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
 from limner.imaging.formats import BY_MIME, OutputFormat
 from limner.tools.built_in.image_generate import GenerateArguments
@@ -117,7 +117,7 @@ def draw(
     async def work() -> CommandResult:
         waiting = Waiting()
         async with Limner(budget_usd=budget_usd, observe=waiting.say if debug else None) as lim:
-            async with waiting.shown(), unfinished(waiting, lim) as progress:
+            async with waiting.shown(), showing_partial_pictures(waiting, lim) as progress:
                 drawn = await lim.draw(arguments, options, progress=progress, ask=ask)
             elapsed_s = waiting.elapsed_s
             if args.show or (shows_pictures() and not args.json):

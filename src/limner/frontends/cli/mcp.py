@@ -19,7 +19,7 @@ from limner.errors import MissingExtra, UserError
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.json_log import add_log_option, log_to
 from limner.frontends.mcp import install
-from limner.frontends.metrics_option import add_option, metrics_served, read_address
+from limner.frontends.metrics_option import add_metrics_option, metrics_served, parse_host_port
 from limner.settings.home import find_home
 from limner.storage.home import Home
 
@@ -43,7 +43,7 @@ _INSTALLING = {
 def configure(parser: ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument(
-        "--http", type=read_address, metavar="HOST:PORT", help="serve over HTTP, at /mcp"
+        "--http", type=parse_host_port, metavar="HOST:PORT", help="serve over HTTP, at /mcp"
     )
     parser.add_argument(
         "--token-file",
@@ -67,7 +67,7 @@ def configure(parser: ArgumentParser) -> None:
         metavar="NAME",
         help="another name that clients use for this machine; may be given again",
     )
-    add_option(parser)
+    add_metrics_option(parser)
     add_log_option(parser)
     parser.add_argument("--oauth-issuer", metavar="URL", help="accept the tokens of this issuer")
     parser.add_argument(

@@ -72,8 +72,10 @@ async def show_bytes(
 
 
 @asynccontextmanager
-async def unfinished(waiting: Waiting, lim: Limner) -> AsyncGenerator[Callable[[Progress], None]]:
-    """Progress that also shows unfinished pictures, if there is a terminal."""
+async def showing_partial_pictures(
+    waiting: Waiting, lim: Limner
+) -> AsyncGenerator[Callable[[Progress], None]]:
+    """Yields a function that reports progress, and shows unfinished pictures at a terminal."""
     showing: set[asyncio.Task[None]] = set()
 
     async def show_one(data: bytes) -> None:

@@ -19,8 +19,8 @@ from limner.display_text import clean_line
 from limner.dollars import format_usd
 from limner.errors import NANO_PER_USD, LimnerError, UserError
 from limner.frontends.cli.output import CommandResult, failure
-from limner.frontends.cli.rendering import clipped
 from limner.frontends.cli.terminal import Waiting, wait_for
+from limner.frontends.cli.terminal_text import clipped
 from limner.pictures.request import Progress
 from limner.wires.items import first_text, image_parts
 

@@ -13,9 +13,9 @@ from limner.content import format_bytes
 from limner.dollars import format_usd
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.preview import show_bytes
-from limner.frontends.cli.rendering import clipped
 from limner.frontends.cli.stderr import is_live
 from limner.frontends.cli.terminal import wait_for
+from limner.frontends.cli.terminal_text import clipped
 from limner.imaging.provenance import Manifest
 from limner.pictures.lineage import Lineage, PictureRecord
 from limner.tools.picture_info import PictureInfo, Provenance, facts_of

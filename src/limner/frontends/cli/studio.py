@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from limner.errors import MissingExtra
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.json_log import add_log_option, log_to
-from limner.frontends.metrics_option import add_option, metrics_served
+from limner.frontends.metrics_option import add_metrics_option, metrics_served
 
 MAX_PORT = 65_535
 EXAMPLE = """\
@@ -29,7 +29,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--port", type=_port, metavar="N", help="the port (default: 8799, or any free port)"
     )
-    add_option(parser)
+    add_metrics_option(parser)
     add_log_option(parser)
     parser.add_argument("--no-open", action="store_true", help="do not open the browser")
     parser.add_argument(

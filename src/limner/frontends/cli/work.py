@@ -14,7 +14,7 @@ from limner.frontends.cli.batch import RateMeter, describe
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.terminal import Waiting, wait_for
 from limner.frontends.json_log import add_log_option, log_to
-from limner.frontends.metrics_option import MetricsAddress, add_option, metrics_served
+from limner.frontends.metrics_option import MetricsAddress, add_metrics_option, metrics_served
 
 EXAMPLE = """\
 examples:
@@ -29,7 +29,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--wait", action="store_true", help="wait for new batches if no row is left, until Ctrl-C"
     )
-    add_option(parser)
+    add_metrics_option(parser)
     add_log_option(parser)
 
 

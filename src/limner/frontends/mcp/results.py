@@ -19,7 +19,7 @@ from limner.frontends.mcp.offers import offered
 from limner.frontends.mcp.protocol import ConnectedClient
 from limner.frontends.mcp.quirks import quirks_of
 from limner.imaging.fit import FitRequest
-from limner.pictures.placeholders import reason_of
+from limner.pictures.placeholders import BLOCKED, reason_of
 from limner.pictures.take import Pictures
 from limner.settings.values import PictureForm
 from limner.tools.base import ToolResult
@@ -33,7 +33,6 @@ MAX_EDGE = 1568
 MAX_BYTES = 500 * 1024
 # A larger PNG is sent in another form; the engine keeps PNG for a transparent picture.
 SMALL_BYTES = 32 * 1024
-BLOCKED = "the setting images.block_images keeps pictures from models"
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,8 +20,8 @@ from limner.net.http import Http, HttpError
 logger = logging.getLogger("limner.frontends.mcp")
 
 MAX_KEYS_BYTES = 1 << 20
-# The keys are read again after LOOK_AGAIN_S if a key is unknown. A revoked key is accepted for at
-# most TRUST_S.
+# Keys are trusted for TRUST_S, so a revoked key is accepted for at most that long. If a token names
+# a key that is unknown or no longer trusted, they are read again, at most every LOOK_AGAIN_S.
 LOOK_AGAIN_S = 60.0
 TRUST_S = 3600.0
 # An issuer signs ID tokens with the same keys. They say who a user is, and give no access. The type
@@ -82,7 +82,8 @@ class SignedTokens:
         self._issuer, self._resource, self._clock = issuer, resource, clock
         self._load = _source(keys)
         self._keys: dict[str | None, jwt.PyJWK] = {}
-        self._read_s = -math.inf
+        self._tried_s = self._read_s = -math.inf
+        self._reading = asyncio.Lock()
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return the client of the token; None if the token is not valid."""
@@ -110,14 +111,26 @@ class SignedTokens:
         )
 
     async def _key(self, name: str | None) -> jwt.PyJWK | None:
-        age_s = self._clock() - self._read_s
-        if age_s >= (TRUST_S if name in self._keys else LOOK_AGAIN_S):
-            self._read_s = self._clock()
-            try:
-                self._keys = _read_keys(await self._load())
-            except (OSError, HttpError, jwt.PyJWTError, ValueError) as error:
-                logger.warning("Cannot read the keys of %s: %s", self._issuer, error)
-        return self._keys.get(name)
+        if (key := self._trusted_key(name)) is not None:
+            return key
+        async with self._reading:
+            # Another request may have read the keys while this one waited.
+            is_due = self._clock() - self._tried_s >= LOOK_AGAIN_S
+            if is_due and self._trusted_key(name) is None:
+                await self._read()
+        return self._trusted_key(name)
+
+    def _trusted_key(self, name: str | None) -> jwt.PyJWK | None:
+        return self._keys.get(name) if self._clock() - self._read_s < TRUST_S else None
+
+    async def _read(self) -> None:
+        self._tried_s = self._clock()
+        try:
+            self._keys = _read_keys(await self._load())
+        except (OSError, HttpError, jwt.PyJWTError, ValueError) as error:
+            logger.warning("Cannot read the keys of %s: %s", self._issuer, error)
+        else:
+            self._read_s = self._tried_s
 
 
 def _gives_access(header: Mapping[str, Any], claims: Mapping[str, Any]) -> bool:

@@ -14,7 +14,7 @@ from limner.agent.untrusted import fence_items
 from limner.client import Limner
 from limner.content import Picture
 from limner.errors import ImageError, StorageError
-from limner.pictures.placeholders import reason_of
+from limner.pictures.placeholders import BLOCKED, reason_of
 from limner.tools.base import ToolResult
 from limner.tools.image_input import ImageInput
 from limner.wires import codex_content
@@ -22,8 +22,6 @@ from limner.wires import items as made
 from limner.wires.base import ModelPicture
 from limner.wires.content_parts import encode_base64
 from limner.wires.items import Item
-
-BLOCKED = "the setting images.block_images keeps pictures from models"
 
 
 class OutputParts:

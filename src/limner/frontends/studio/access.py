@@ -13,16 +13,17 @@ import secrets
 import time
 from contextlib import suppress
 from http import HTTPStatus
-from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 
 from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
 
 from limner.errors import OutputExists
 from limner.frontends.http_listener import refusal_of_names
 from limner.frontends.server_token import ServerToken
 from limner.storage.files import write_new
 from limner.storage.home import Home
+from limner.storage.os_errors import disk_errors
 
 COOKIE_S = 30 * 24 * 60 * 60
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -95,11 +96,9 @@ class StudioAccess:
 
     def has_cookie(self, headers: Headers) -> bool:
         """Whether a request has a cookie that this home signed, and that has not ended."""
-        try:
-            found = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
-        except CookieError:
-            return False
-        until, _, signature = ("" if found is None else found.value).partition(".")
+        # Not `http.cookies`, which drops all cookies if another server wrote one that is not valid.
+        found = cookie_parser(headers.get("cookie", "")).get(self._cookie, "")
+        until, _, signature = found.partition(".")
         if not (until.isascii() and until.isdecimal() and len(until) <= 12):
             return False
         is_ours = hmac.compare_digest(signature.encode(), self._sign(int(until)).encode())
@@ -119,7 +118,8 @@ def cookie_key(home: Home) -> bytes:
     file = Path(home.tokens.resolve(), "studio-cookies")
     with suppress(OutputExists):
         write_new(file, secrets.token_bytes(_KEY_BYTES), mode=0o600)
-    key = file.read_bytes()
+    with disk_errors(doing="read", path=file):
+        key = file.read_bytes()
     if len(key) == _KEY_BYTES:
         return key
     # A damaged file only ends the cookies.

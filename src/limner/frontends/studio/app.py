@@ -90,7 +90,7 @@ class StudioApp:
     """The ASGI application."""
 
     def __init__(
-        self, parts: StudioParts, access: StudioAccess, talks: StudioConversations
+        self, parts: StudioParts, access: StudioAccess, conversations: StudioConversations
     ) -> None:
         self._access = access
         routes = [Route(one.path, _serve(one, parts), methods=[one.method]) for one in ENDPOINTS]
@@ -98,7 +98,7 @@ class StudioApp:
             Route("/api/openapi.json", _description, methods=["GET"]),
             Route("/", _page("index.html"), methods=["GET"]),
             Route("/static/{path:path}", _static, methods=["GET"]),
-            WebSocketRoute(PATH, talks.serve),
+            WebSocketRoute(PATH, conversations.serve),
         ]
         self._inner: ASGIApp = Starlette(
             routes=[*routes, *pages], exception_handlers={404: _no_such_page, 405: _no_such_page}

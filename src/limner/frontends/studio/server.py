@@ -92,10 +92,10 @@ async def open_server(
             key=cookie_key(lim.home),
             is_secure=bool(options.proxy_names),
         )
-        parts, talks = StudioParts(lim=lim, runs=StudioRuns()), StudioConversations(lim)
+        parts, conversations = StudioParts(lim=lim, runs=StudioRuns()), StudioConversations(lim)
         connections = ConnectionGuard(limits)
         config = uvicorn.Config(
-            StudioApp(parts, access, talks),
+            StudioApp(parts, access, conversations),
             http=guarded_protocol(connections),
             log_level="warning",
             limit_concurrency=limits.connections + limits.newcomers,
@@ -112,7 +112,7 @@ async def open_server(
         finally:
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
-            await talks.aclose()
+            await conversations.aclose()
             await parts.runs.aclose()
 
 

@@ -89,7 +89,7 @@ class ModelListResponse(Shape):
     next_cursor: str | None = None
 
 
-# --- accounts: keys come from the environment, so there are none ---
+# --- accounts: limner has none, but a stored API key counts as one ---
 
 
 class GetAccountParams(Shape):

@@ -18,8 +18,8 @@ from limner.frontends.cli.chat.keyboard import Keyboard
 from limner.frontends.cli.chat.screen import Screen
 from limner.frontends.cli.interrupts import interrupts
 from limner.frontends.cli.preview import can_show
-from limner.frontends.cli.rendering import clipped
 from limner.frontends.cli.stderr import size, write
+from limner.frontends.cli.terminal_text import clipped
 from limner.models.registry import OFFLINE, KnownModel
 from limner.tools.file_lookup import find_file
 

@@ -16,8 +16,8 @@ from limner.errors import UserError
 from limner.frontends.cli.chat.chat_session import ChatSession, Leave
 from limner.frontends.cli.chat.tool_lines import expanded
 from limner.frontends.cli.preview import show_bytes
-from limner.frontends.cli.rendering import clipped
 from limner.frontends.cli.stderr import is_live, size
+from limner.frontends.cli.terminal_text import clipped
 from limner.models.registry import EMBEDDED, OFFLINE
 
 LISTED = 10

@@ -31,9 +31,9 @@ from limner.errors import LimnerError
 from limner.frontends.cli.chat.tool_lines import collapsed, expanded, title
 from limner.frontends.cli.output import failure
 from limner.frontends.cli.preview import show
-from limner.frontends.cli.rendering import WordWrap, clipped
 from limner.frontends.cli.stderr import CLEAR_LINE, is_live, size, wrapped, write
 from limner.frontends.cli.terminal import SPINNER, TICK_S
+from limner.frontends.cli.terminal_text import WordWrap, clipped
 from limner.wires.base import Usage
 
 THINKING = "Thinking"

@@ -10,7 +10,7 @@ import wcwidth
 
 from limner.agent.events import ToolFinished
 from limner.dollars import format_usd
-from limner.frontends.cli.rendering import (
+from limner.frontends.cli.terminal_text import (
     OUTPUT_EXPANDED_LINES,
     OUTPUT_LINE_WIDTH,
     QUESTION_PREVIEW_WIDTH,

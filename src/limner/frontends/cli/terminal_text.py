@@ -1,4 +1,4 @@
-"""A tool call in a conversation and its answer -> the few lines that a person reads first.
+"""A text -> lines for the terminal: clipped, wrapped, or only the first ones.
 
 Widths are terminal cells: a Chinese character or an emoji takes two, a combining accent none.
 """

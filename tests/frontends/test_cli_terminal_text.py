@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from limner.frontends.cli.chat.tool_lines import main_argument
-from limner.frontends.cli.rendering import WordWrap, clipped, output_view
 from limner.frontends.cli.stderr import wrapped
+from limner.frontends.cli.terminal_text import WordWrap, clipped, output_view
 
 FOOTER = "openai/gpt-5.5 · image/webp"
 LONG = "\n".join(f"line {number}" for number in range(1, 31))
