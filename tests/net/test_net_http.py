@@ -166,7 +166,7 @@ async def test_the_tap_shows_the_beginning_of_a_body_that_is_sent_in_pieces(serv
     http = Http(observe=lines.append)
     body = b"a fox " * 100_000
     request = http.client().build_request("POST", server.origin, content=body)
-    request.stream = ChunkedBody(body)
+    request.stream = ChunkedBody([body])
     await http.client().send(request)
     await http.aclose()
     assert server.requests[0].body == body

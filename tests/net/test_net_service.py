@@ -308,7 +308,10 @@ async def test_a_large_body_arrives_whole_and_with_its_length(
     reached = service(connect(openai_server.base_url))
     with pytest.raises(ProviderBadRequest):
         async with reached.stream(
-            f"{reached.base_url}/nowhere", content=body, read_timeout_s=10.0, paid=False
+            f"{reached.base_url}/nowhere",
+            content=(b'"', memoryview(body)[1:]),
+            read_timeout_s=10.0,
+            paid=False,
         ):
             pass
     (seen,) = openai_server.requests
@@ -317,11 +320,12 @@ async def test_a_large_body_arrives_whole_and_with_its_length(
 
 
 async def test_a_large_body_can_be_read_again() -> None:
-    stream = ChunkedBody(bytes(range(256)) * 2048)
+    body = bytes(range(256)) * 4096
+    stream = ChunkedBody([body[:7], body[7:]])
     for _ in range(2):
         pieces = [piece async for piece in stream]
         assert [len(piece) for piece in pieces] == [CHUNK_BYTES, CHUNK_BYTES]
-        assert b"".join(pieces) == bytes(range(256)) * 2048
+        assert b"".join(pieces) == body
 
 
 @pytest.mark.parametrize("paid", [True, False])

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.wires.vendor_types import assert_legal
 from tests.wires.wire_prompts import FULL, LOOK, PICTURES, SCHEMA
 
@@ -165,6 +166,15 @@ def test_a_request_to_gemini_is_exactly_as_documented() -> None:
             "responseJsonSchema": SCHEMA,
         },
     }
+
+
+@pytest.mark.parametrize("api", WIRES)
+def test_a_request_contains_the_base64_of_its_pictures_without_a_copy(api: str) -> None:
+    kept = {handle: picture.with_base64() for handle, picture in PICTURES.items()}
+    request = wire(api).request("the-model", replace(FULL, pictures=kept))
+    shared = [piece.obj for piece in request.pieces if isinstance(piece, memoryview)]
+    assert [id(one) for one in shared] == [id(one.quoted_base64) for one in kept.values()]
+    assert request.body == wire(api).request("the-model", FULL).body
 
 
 def test_a_model_id_cannot_change_the_address() -> None:

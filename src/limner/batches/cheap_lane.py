@@ -162,8 +162,9 @@ class _Group(msgspec.Struct):
     def add(self, row: ClaimedRow, call: RemoteCall, request: ModelRequest) -> None:
         self.rows.append(row)
         self.quotes.append(call)
-        self.requests.append(LineRequest(key=new_job_id(), body=request.body))
-        self.size_bytes += len(request.body)
+        line = LineRequest(key=new_job_id(), body=request.body)
+        self.requests.append(line)
+        self.size_bytes += len(line.body)
 
 
 class _LaneRun:

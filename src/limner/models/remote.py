@@ -170,7 +170,7 @@ class RemoteModel:
             nonlocal has_started
             async with self._service.stream(
                 f"{self._service.base_url}{request.path}",
-                content=request.body,
+                content=request.pieces,
                 read_timeout_s=self._idle_timeout_s,
                 paid=self._paid,
             ) as response:

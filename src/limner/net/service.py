@@ -14,6 +14,7 @@ from collections.abc import (
     Collection,
     Generator,
     Mapping,
+    Sequence,
 )
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
@@ -200,12 +201,12 @@ class Service:
         self,
         url: str,
         *,
-        content: bytes | None = None,
+        content: bytes | Sequence[bytes | memoryview] | None = None,
         form: MultipartForm | None = None,
         read_timeout_s: float,
         paid: bool,
     ) -> AsyncGenerator[httpx2.Response]:
-        """Post JSON or a form, and yield the successful response to be read as it arrives.
+        """Post JSON, also in pieces, or a form; yield the successful response as it arrives.
 
         The request is sent once, as in `call`. ``read_timeout_s`` is the longest pause between two
         chunks.
@@ -278,23 +279,27 @@ class Service:
         *,
         paid: bool,
         json: Mapping[str, Any] | None = None,
-        content: bytes | None = None,
+        content: bytes | Sequence[bytes | memoryview] | None = None,
         form: MultipartForm | None = None,
         has_deadline: bool = True,
     ) -> AsyncGenerator[httpx2.Response]:
         """Send a request; yields a successful response whose body is not read yet."""
+        pieces = (content,) if isinstance(content, bytes) else content
+        chunked = ChunkedBody(pieces or ())
+        is_large = chunked.size_bytes > CHUNK_BYTES
+        length = {"Content-Length": str(chunked.size_bytes)} if is_large else {}
         request = self._http.build_request(
             method,
             url,
             json=json,
-            content=content,
+            content=None if pieces is None or is_large else b"".join(pieces),
             data=None if form is None else form.fields,
             files=None if form is None else form.files(),
-            headers={**self._headers, **(headers or {})},
+            headers={**self._headers, **(headers or {}), **length},
             timeout=httpx2.Timeout(read_timeout_s, connect=CONNECT_TIMEOUT_S),
         )
-        if content is not None and len(content) > CHUNK_BYTES:
-            request.stream = ChunkedBody(content)
+        if is_large:
+            request.stream = chunked
         if paid and (trace := announcing_trace()) is not None:
             request.extensions = {**request.extensions, "trace": trace}
         # The HTTP library limits only the pause between two chunks.

@@ -12,9 +12,9 @@ import sqlite3
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -91,29 +91,16 @@ class SqliteEngine:
 
     def transact(self, jobs: Sequence[Job], done: list[Callable[[], None]]) -> None:
         """Run jobs in one transaction; ``done`` gets the calls that report each job's result."""
-        writing, is_synced = jobs[0].writing, any(job.synced for job in jobs)
+        is_synced, writes = any(job.synced for job in jobs), None
         try:
             database = self._open()
-            if writing and database.read_only:
+            if not jobs[0].writing:
+                self._read(database.connection, jobs[0], done)
+            elif database.read_only:
                 raise read_only_home(self._path.parent)
-            connection = database.connection
-            database.prepare(writing=writing, synced=is_synced)
-            connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
-            try:
-                changes = connection.total_changes
-                if len(jobs) == 1:
-                    result = jobs[0].work(Transaction(connection, named_queries()))
-                    done.append(partial(jobs[0].future.set_result, result))
-                else:
-                    done.extend(self._run_in_savepoint(connection, job) for job in jobs)
-                # A write that changed nothing costs no sync.
-                writes = database.count_write() if connection.total_changes > changes else None
-                connection.execute("COMMIT")
-            except BaseException:
-                # SQLite rolls back by itself on a full disk, and then ROLLBACK is an error.
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+            else:
+                database.prepare(synced=is_synced)
+                writes = self._write(database, jobs, done)
         except sqlite3.DatabaseError as error:
             if error_name(error) == "SQLITE_PROTOCOL":
                 # The system did not release a lock of this connection. It would fail for ever, and
@@ -137,6 +124,40 @@ class SqliteEngine:
         """Wait for the copy of the day."""
         self._copier.close()
 
+    def _read(
+        self, connection: sqlite3.Connection, job: Job, done: list[Callable[[], None]]
+    ) -> None:
+        """Run a read; whatever it changed is undone.
+
+        `PRAGMA query_only` would forbid changes too, but SQLite then compiles every statement
+        again, each time that a write follows a read.
+        """
+        with _transaction(connection, "BEGIN"):
+            changes = connection.total_changes
+            result = job.work(Transaction(connection, named_queries()))
+            if connection.total_changes > changes:
+                raise StorageError(f"The database {self.place!r} cannot be written by a read.")
+            connection.execute("ROLLBACK")
+        done.append(partial(job.future.set_result, result))
+
+    def _write(
+        self, database: Database, jobs: Sequence[Job], done: list[Callable[[], None]]
+    ) -> int | None:
+        """Run writes; returns how many the database has seen, or None if nothing has changed."""
+        connection, writes = database.connection, None
+        with _transaction(connection, "BEGIN IMMEDIATE"):
+            changes = connection.total_changes
+            if len(jobs) == 1:
+                result = jobs[0].work(Transaction(connection, named_queries()))
+                done.append(partial(jobs[0].future.set_result, result))
+            else:
+                done.extend(self._run_in_savepoint(connection, job) for job in jobs)
+            # A write that changed nothing costs no sync.
+            if connection.total_changes > changes:
+                writes = database.count_write()
+            connection.execute("COMMIT")
+        return writes
+
     def _run_in_savepoint(self, connection: sqlite3.Connection, job: Job) -> Callable[[], None]:
         """Run one job of a batch; if it fails, only its own changes are undone."""
         connection.execute("SAVEPOINT job")
@@ -157,6 +178,19 @@ class SqliteEngine:
         if self.database is None:
             self.database = open_database(self._path)
         return self.database
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection, begin: str) -> Generator[None]:
+    """A transaction that its block ends; it is rolled back if the block fails."""
+    connection.execute(begin)
+    try:
+        yield
+    except BaseException:
+        # SQLite rolls back by itself on a full disk, and then ROLLBACK is an error.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 class Store:

@@ -16,6 +16,7 @@ from limner.wires.base import (
     StreamReader,
     ToolOffer,
     Usage,
+    encode_body,
 )
 from limner.wires.content_parts import Part, PartSupport, PlacedPicture, join_text
 from limner.wires.stream import (
@@ -99,7 +100,7 @@ class AnthropicMessages:
             output["format"] = {"type": "json_schema", "schema": close_schema(prompt.schema)}
         if output:
             body["output_config"] = output
-        return ModelRequest(path="/messages", body=msgspec.json.encode(body))
+        return ModelRequest(path="/messages", pieces=encode_body(body))
 
     def reader(self) -> StreamReader:
         """A reader for one message."""
@@ -147,7 +148,7 @@ def _block(part: Part) -> dict[str, Any]:
     if not isinstance(part, PlacedPicture):
         return {"type": "text", "text": join_text([part])}
     # The encoder writes bytes as base64.
-    source = {"type": "base64", "media_type": part.image.mime, "data": part.image.json_base64}
+    source = {"type": "base64", "media_type": part.image.mime, "data": part.image.json_text()}
     return {"type": "image", "source": source}
 
 

@@ -7,11 +7,13 @@ in ``WIRES``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 import msgspec
+from msgspec.structs import replace
 
 from limner.content import Discreet
 
@@ -48,13 +50,24 @@ class ModelPicture(Discreet, frozen=True, kw_only=True):
     detail: str | None = None
     quoted_base64: bytes = b""
 
-    @property
-    def json_base64(self) -> msgspec.Raw:
-        """The bytes as a JSON string in base64, ready to be copied into a body.
+    def with_base64(self) -> ModelPicture:
+        """The picture with its ``quoted_base64``."""
+        return replace(self, quoted_base64=self.quoted_base64 or msgspec.json.encode(self.data))
 
-        Base64 needs no escaping, so the encoder does not check each character again.
-        """
-        return msgspec.Raw(self.quoted_base64 or msgspec.json.encode(self.data))
+    def json_text(self, start: str = "") -> PictureText:
+        """Its base64 after this start, as a JSON string for `encode_body`."""
+        quoted = self.with_base64().quoted_base64
+        return PictureText(msgspec.json.encode(start)[:-1], memoryview(quoted)[1:])
+
+
+class PictureText:
+    """A JSON string in two parts. The second is the base64 of a picture, and ends the string."""
+
+    # Not a struct, which the encoder would encode by itself.
+    __slots__ = ("rest", "start")
+
+    def __init__(self, start: bytes, rest: memoryview) -> None:
+        self.start, self.rest = start, rest
 
 
 class ToolOffer(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,12 +167,39 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelRequest(Discreet, frozen=True, kw_only=True):
-    """One HTTP request: the path after the base URL, and the JSON body."""
+    """One HTTP request: the path after the base URL, and the pieces of the JSON body."""
 
-    unshown = ("body",)
+    unshown = ("pieces",)
 
     path: str
-    body: bytes
+    pieces: Sequence[bytes | memoryview]
+
+    @property
+    def body(self) -> bytes:
+        """The whole body, as a copy."""
+        return b"".join(self.pieces)
+
+
+def encode_body(body: Mapping[str, Any]) -> list[bytes | memoryview]:
+    """The pieces of a JSON body; no picture in it is copied.
+
+    A conversation sends its pictures again with every request, so copies are most of the work.
+    """
+    # What is encoded cannot contain a mark that did not exist before.
+    mark = os.urandom(16).hex().encode()
+    pictures: list[memoryview] = []
+
+    def leave_out(text: object) -> msgspec.Raw:
+        if not isinstance(text, PictureText):
+            raise NotImplementedError(type(text).__name__)
+        pictures.append(text.rest)
+        return msgspec.Raw(text.start + mark)
+
+    first, *others = msgspec.json.encode(body, enc_hook=leave_out).split(mark)
+    pieces: list[bytes | memoryview] = [first]
+    for picture, text in zip(pictures, others, strict=True):
+        pieces += (picture, text)
+    return pieces
 
 
 class StreamReader(Protocol):

@@ -14,13 +14,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from limner.wires.base import (
-    ModelRequest,
-    Prompt,
-    Stop,
-    StreamReader,
-    ToolOffer,
-)
+from limner.wires.base import ModelRequest, Prompt, Stop, StreamReader, ToolOffer, encode_body
 from limner.wires.content_parts import Part, PartSupport, PlacedPicture, join_text
 from limner.wires.openai_shared import bearer
 from limner.wires.stream import (
@@ -98,7 +92,7 @@ class BedrockConverse:
         if output := _output_config(prompt):
             body["outputConfig"] = output
         path = f"/model/{quote(model, safe='')}/converse-stream"
-        return ModelRequest(path=path, body=msgspec.json.encode(body))
+        return ModelRequest(path=path, pieces=encode_body(body))
 
     def reader(self) -> StreamReader:
         """A reader for one answer."""

@@ -18,6 +18,7 @@ from limner.wires.base import (
     StreamReader,
     ToolOffer,
     Usage,
+    encode_body,
 )
 from limner.wires.content_parts import AudioClip, Part, PartSupport, PlacedPicture, join_text
 from limner.wires.stream import (
@@ -113,7 +114,7 @@ class GeminiGenerateContent:
             declarations = [_declaration(offer) for offer in prompt.tools]
             body["tools"] = [{"functionDeclarations": declarations}]
         path = f"/models/{quote(model, safe='')}:streamGenerateContent?alt=sse"
-        return ModelRequest(path=path, body=msgspec.json.encode(body))
+        return ModelRequest(path=path, pieces=encode_body(body))
 
     def reader(self) -> StreamReader:
         """A reader for one generation."""
@@ -218,7 +219,7 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def _blob(image: ModelPicture) -> dict[str, Any]:
-    return {"mimeType": image.mime, "data": image.json_base64}
+    return {"mimeType": image.mime, "data": image.json_text()}
 
 
 class _Call(msgspec.Struct):

@@ -7,7 +7,16 @@ from typing import Any
 
 import msgspec
 
-from limner.wires.base import Answer, ModelRequest, Prompt, Stop, StreamReader, ToolOffer, Usage
+from limner.wires.base import (
+    Answer,
+    ModelRequest,
+    Prompt,
+    Stop,
+    StreamReader,
+    ToolOffer,
+    Usage,
+    encode_body,
+)
 from limner.wires.content_parts import (
     AudioClip,
     Part,
@@ -80,7 +89,7 @@ class OpenAIChat:
                 "type": "json_schema",
                 "json_schema": json_schema(prompt.schema),
             }
-        return ModelRequest(path="/chat/completions", body=msgspec.json.encode(body))
+        return ModelRequest(path="/chat/completions", pieces=encode_body(body))
 
     def reader(self) -> StreamReader:
         """A reader for one completion."""

@@ -9,7 +9,16 @@ from typing import Any, cast
 
 import msgspec
 
-from limner.wires.base import Answer, ModelRequest, Prompt, Stop, StreamReader, ToolOffer, Usage
+from limner.wires.base import (
+    Answer,
+    ModelRequest,
+    Prompt,
+    Stop,
+    StreamReader,
+    ToolOffer,
+    Usage,
+    encode_body,
+)
 from limner.wires.content_parts import (
     AudioClip,
     NativePart,
@@ -106,7 +115,7 @@ class OpenAIResponses:
             body["include"] = ["reasoning.encrypted_content"]
         if prompt.schema is not None:
             body["text"] = {"format": {"type": "json_schema", **json_schema(prompt.schema)}}
-        return ModelRequest(path="/responses", body=msgspec.json.encode(body))
+        return ModelRequest(path="/responses", pieces=encode_body(body))
 
     def reader(self) -> StreamReader:
         """A reader for one response."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from limner.wires.base import ModelPicture, Usage
+from limner.wires.base import ModelPicture, PictureText, Usage
 from limner.wires.stream import Count
 from limner.wires.strict_schema import close_schema, is_strict
 
@@ -17,10 +17,9 @@ def bearer(key: str) -> Mapping[str, str]:
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
-def data_url(image: ModelPicture) -> msgspec.Raw:
-    """A picture as the JSON text of its data URL, ready to be copied into a body."""
-    opening = msgspec.json.encode(f"data:{image.mime};base64,")[:-1]
-    return msgspec.Raw(b"".join((opening, memoryview(image.json_base64)[1:])))
+def data_url(image: ModelPicture) -> PictureText:
+    """The data URL of a picture."""
+    return image.json_text(f"data:{image.mime};base64,")
 
 
 def json_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
