@@ -15,7 +15,7 @@ from limner.client import Limner
 from limner.dollars import format_usd
 from limner.errors import InputInvalid, UserError
 from limner.frontends.cli.arguments import add_budget_flag, add_flags, read_flags
-from limner.frontends.cli.output import CommandResult, is_new_today
+from limner.frontends.cli.output import CommandResult, is_note_due
 from limner.frontends.cli.preview import show, showing_partial_pictures, shows_pictures
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
 from limner.imaging.formats import BY_MIME, OutputFormat
@@ -197,7 +197,7 @@ def _drawn(drawn: PictureSet, elapsed_s: float, lim: Limner) -> CommandResult:
     ]
     if first.path.suffix.lower() != ".png":
         notes.append(f"Saved as {BY_MIME[first.image.mime].title}.")
-    if "note" in extras and is_new_today(lim.home, lim.clock().date()):
+    if "note" in extras and is_note_due(lim.home, lim.clock().date()):
         notes.append(extras["note"])
     if "notice" in extras:
         notes.append(extras["notice"])
