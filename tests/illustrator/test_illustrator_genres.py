@@ -9,6 +9,8 @@ import pytest
 
 from limner.illustrator.draw import draw
 from limner.illustrator.genre_pages import find_genre
+from limner.illustrator.prompt_data import read_chart
+from limner.rendering.elements import ChartSeries, LineChart
 
 SIZE = (1024, 768)
 
@@ -38,6 +40,10 @@ PROMPTS: dict[str, tuple[str, list[str]]] = {
         "table",
         ["Name", "Score", "Ada Lovelace", "9", "Alan", "7"],
     ),
+    "a table of prices: apple $1.20, banana $0.50": (
+        "table",
+        ["Prices", "apple", "$1.20", "banana", "$0.50"],
+    ),
     "a flowchart: Open -> Read -> if ready send it, else wait": (
         "flow",
         ["Open", "Read", "Ready?", "yes", "Send it", "no", "Wait"],
@@ -59,6 +65,8 @@ PROMPTS: dict[str, tuple[str, list[str]]] = {
     'a badge "Top 10" with a star': ("badge", ["Top 10"]),
     'a poster "Jazz Night", "Friday 8 PM"': ("poster", ["Jazz Night", "Friday 8 PM"]),
     'a birthday card with a cake and the words "Happy 7th"': ("card", ["Happy 7th"]),
+    "a birthday card for Anna with balloons": ("card", ["Happy birthday", "Anna"]),
+    "a thank-you card with flowers": ("card", ["Thank you"]),
     "a login screen with email and password fields and a green log in button": (
         "screen",
         ["Email", "Password", "Log in"],
@@ -86,6 +94,7 @@ def test_every_text_and_number_of_the_prompt_is_in_the_picture(prompt: str) -> N
         "a cat on the steps of a temple",
         "a bar chart on a whiteboard",
         "a credit card on a table",
+        "a table with two guests: Ann and Bob",
         "a banner of hills",
         "a cover of snow on the mountains",
         "two penguins and a snowman",
@@ -93,3 +102,20 @@ def test_every_text_and_number_of_the_prompt_is_in_the_picture(prompt: str) -> N
 )
 def test_a_prompt_without_data_or_words_for_its_genre_stays_a_scene(prompt: str) -> None:
     assert find_genre(prompt, width=1024, height=1024) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "values"),
+    [
+        ("Mon 2, Tue -3, Wed: -4.5, Thu=-1", [2, -3, -4.5, -1]),
+        ("Mon - 2, Tue - -3, Wed (-4)", [2, -3, -4]),
+        ("Q1-12, Q2-18", [12, 18]),
+        ("profit -$5, loss -8%", [-5, -8]),
+    ],
+)
+def test_a_hyphen_before_a_number_is_a_sign_unless_it_joins_the_label(
+    words: str, values: list[float]
+) -> None:
+    made = read_chart("line", words, "", words)
+    assert isinstance(made, LineChart)
+    assert made.series == [ChartSeries(values=[*values])]

@@ -49,6 +49,11 @@ def test_quoted_text_is_not_split_into_words() -> None:
     )
 
 
+def test_the_letters_of_a_text_are_no_words_and_those_of_the_post_are() -> None:
+    assert split('a sign "OPEN" in big, red letters').words == ("a", "sign")
+    assert split("a cat in a heap of letters").words[-2:] == ("of", "letters")
+
+
 def test_an_apostrophe_opens_no_quotation() -> None:
     assert split("a child's toy and a dog's bone").quoted == ()
 

@@ -215,10 +215,25 @@ async def test_a_prediction_is_found_pages_back_but_not_before_it_was_asked_for(
         replicate_server.add(MODEL, INPUTS | {"seed": seed})
     found = await find(replicate_server, connect, seed=1000)
     assert found == job(replicate_server, "p000000000002")
-    assert len(replicate_server.sent("list")) == 3
+    assert len(replicate_server.sent("list")) == 1 + 2
     assert await find(replicate_server, connect) is None
     old["created_at"] = "not a time"
     assert await find(replicate_server, connect) == job(replicate_server, old["id"])
+
+
+async def test_a_prediction_is_found_behind_any_number_of_newer_ones(
+    replicate_server: ReplicateServer, connect: Callable[..., Connection]
+) -> None:
+    sent = datetime.now(UTC) - timedelta(hours=3)
+    mine = replicate_server.add(MODEL, INPUTS, created_at=(sent + timedelta(seconds=1)).isoformat())
+    for seed in range(1000, 1000 + 12 * PAGE):
+        replicate_server.add(MODEL, INPUTS | {"seed": seed})
+    provider = ReplicateFlux(connect(replicate_server.base_url))
+    found = await provider.find(REQUEST, since_ms=int(sent.timestamp() * 1000))
+    assert found == [job(replicate_server, mine["id"])]
+    (listed,) = replicate_server.sent("list")
+    asked = {name: datetime.fromisoformat(values[0]) for name, values in listed.query.items()}
+    assert asked["created_after"] < sent < asked["created_before"]
 
 
 async def test_looking_through_predictions_has_an_end_and_stays_at_the_service(
@@ -227,11 +242,11 @@ async def test_looking_through_predictions_has_an_end_and_stays_at_the_service(
     forever = f"{replicate_server.base_url}/predictions?cursor=0"
     replicate_server.always("list", json_reply({"results": [], "next": forever}))
     assert await find(replicate_server, connect) is None
-    assert len(replicate_server.sent("list")) == 10
+    assert len(replicate_server.sent("list")) == 100 + 10
     elsewhere = {"results": [], "next": "https://evil.example/v1/predictions"}
     replicate_server.always("list", json_reply(elsewhere))
     assert await find(replicate_server, connect) is None
-    assert len(replicate_server.sent("list")) == 11
+    assert len(replicate_server.sent("list")) == 100 + 10 + 2
     replicate_server.always("list", json_reply(["odd"]))
     assert await find(replicate_server, connect) is None
 
@@ -395,9 +410,16 @@ async def test_the_prediction_nearest_to_the_request_comes_first_on_the_services
         replicate_server.add(MODEL, INPUTS, created_at=at(seconds))["id"]
         for seconds in (-600, 1, 30)
     )
-    page = {"results": [*reversed(replicate_server.predictions.values())], "next": None}
     date = format_datetime(sent + timedelta(seconds=lead_s), usegmt=True)
-    replicate_server.always("list", json_reply(page, headers={"Date": date}))
-    provider = ReplicateFlux(connect(replicate_server.base_url))
-    found = await provider.find(REQUEST, since_ms=int(sent.timestamp() * 1000))
-    assert found == [job(replicate_server, each) for each in (two, three, one)]
+
+    async def found() -> list[str]:
+        page = {"results": [*reversed(replicate_server.predictions.values())], "next": None}
+        replicate_server.always("list", json_reply(page, headers={"Date": date}))
+        provider = ReplicateFlux(connect(replicate_server.base_url))
+        jobs = await provider.find(REQUEST, since_ms=int(sent.timestamp() * 1000))
+        return [one.remote_id for one in jobs or ()]
+
+    assert await found() == [two, three]
+    # The clock may have been set since: an older one is the last resort.
+    del replicate_server.predictions[two], replicate_server.predictions[three]
+    assert await found() == [one]

@@ -47,6 +47,7 @@ from limner.errors import ImageError, StorageError
 from limner.imaging.fit.request import FitRequest, scale_into
 from limner.models.registry import KnownModel
 from limner.pictures.fitting import Fitting, conversation_request
+from limner.pictures.lineage import picture_from_row
 from limner.storage.store import Store
 from limner.tools.built_in.image_recall import IMAGE_RECALL
 from limner.wires.base import ModelPicture, Prompt
@@ -214,10 +215,9 @@ class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
         rows = await self.store.read(
             lambda tx: tx.all("conversation_pictures", handles=wanted, model=model)
         )
-        fields = ("handle", "mime", "width", "height", "size_bytes")
         return {
             row["handle"]: KnownPicture(
-                picture=Picture(**{name: row[name] for name in fields}),
+                picture=picture_from_row(row),
                 lineage=_lineage(row["parent_lineage"]) | _lineage(row["lineage"]),
                 is_quarantined=row["state"] == "quarantined",
                 is_accepted=row["state"] == "accepted",

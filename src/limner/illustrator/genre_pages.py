@@ -86,6 +86,15 @@ _KNOWN_BY: Mapping[str, str] = {
     "party|celebration": "party-popper",
     "award|winner|achievement": "trophy",
 }
+# What a card says if its prompt quotes no text.
+_GREETINGS: Mapping[str, str] = {
+    "birthday card": "Happy birthday",
+    "thank[- ]you card": "Thank you",
+    "christmas card": "Merry Christmas",
+    "get[- ]well(?:[- ]soon)? card": "Get well soon",
+    "wedding card": "Congratulations",
+    "congratulations? card": "Congratulations",
+}
 _CUSTOMERS = frozenset(
     {"shop", "store", "office", "factory", "bank", "hotel", "school", "hospital"}
 )
@@ -381,7 +390,7 @@ def _business_card(prompt: PagePrompt) -> Document | None:
 
 def _sheet(prompt: PagePrompt, *, is_card: bool) -> Document | None:
     """Title, pictures and further texts: a poster, a banner, a card."""
-    texts = list(prompt.texts)
+    texts = [*_greeting(prompt), *prompt.texts]
     if not texts:
         return None
     ground = _grounds(prompt, ("#fff9ef", "#fdeed6") if is_card else ("#17414f", "#0e2a35"))
@@ -403,6 +412,12 @@ def _sheet(prompt: PagePrompt, *, is_card: bool) -> Document | None:
         gap=prompt.edge * 0.03,
         align="center",
     )
+
+
+def _greeting(prompt: PagePrompt) -> list[str]:
+    said = " ".join(prompt.texts).lower()
+    known = [words for kind, words in _GREETINGS.items() if prompt.has(kind)]
+    return [] if prompt.quoted else [words for words in known if words.lower() not in said]
 
 
 def _wide_sheet(

@@ -441,7 +441,7 @@ GENRES: Sequence[tuple[str, str]] = (
     ("bar", r"\b(?:bar|column) ?(?:chart|graph|diagram)\b|\bhistogram\b"),
     ("area", r"\barea ?(?:chart|graph)\b"),
     ("line", r"\bline ?(?:chart|graph|plot)\b"),
-    ("table", r"\btable\b(?=.*\b(?:columns?|headers?)\b)"),
+    ("table", r"\btable\b(?=.*\b(?:columns?|headers?)\b| (?:of|with|showing)\b[^:]*:.*\d)"),
     ("schedule", r"\btime ?table\b|\b(?:schedule|agenda|programme)\b"),
     ("sequence", r"\bsequence diagram\b"),
     ("organisation", r"\borg(?:ani[sz]ation(?:al)?)?[- ]?chart\b|\bhierarchy\b|\bfamily tree\b"),

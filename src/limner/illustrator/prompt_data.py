@@ -30,7 +30,9 @@ _NUMBER = r"[-+\N{MINUS SIGN}]?[$€£¥₹]?\d[\d,]*(?:\.\d+)?"
 # What may follow a number without being a word of the label: 37.4M, 12 %, 23°C.
 _SUFFIX = r"\s?%|\s?°[CF]?|[kKMB]\b|bn\b"
 _VALUE = rf"({_NUMBER})({_SUFFIX})?"
-_VALUE_LAST = re.compile(rf"^(.*?)[\s:=\-\u2013\u2014]*\(?\s*{_VALUE}\s*\)?$")
+# A hyphen separates the label from the number in "Wed - 3" and "Q1-12"; "Wed -3" is below zero.
+_SEPARATOR = r"(?:[\s:=\u2013\u2014]|-(?=\s)|(?<=\w)-)*"
+_VALUE_LAST = re.compile(rf"^(.*?){_SEPARATOR}\(?\s*{_VALUE}\s*\)?$")
 _VALUE_FIRST = re.compile(rf"^{_VALUE}\s+(?:for|in|of|from)?\s*(.+)$")
 _NAMED = re.compile(rf"([^\d\s;,][^\d;,]*?)[\s:=]+{_VALUE}(?=\s|$)")
 _LIST_OF_VALUES = re.compile(rf"^(.*?[^\d\s,:])[\s:=]+({_NUMBER}(?:[,\s]+{_NUMBER})+)$")
@@ -194,10 +196,15 @@ def _read_scatter(body: str, title: str) -> ScatterPlot | None:
 
 
 def read_table(body: str, title: str) -> DataTable | None:
-    """A table of "the columns A, B, C and the rows a b c; d e f"."""
+    """A table of "the columns A, B, C and the rows a b c; d e f", or of "tea $2, coffee $3"."""
     found = _COLUMNS.search(body)
     if found is None:
-        return None
+        _, colon, listed = body.partition(":")
+        pairs = _pairs(listed) if colon else []
+        if len(pairs) < MIN_ROWS:
+            return None
+        cells = [[label, f"{number}{suffix}"] for label, number, suffix in pairs]
+        return DataTable(columns=["", title], rows=[[*row] for row in cells])
     columns = _parts(found[1] or found[3])
     rows = [_cells(row, len(columns)) for row in _table_rows(found[2] or found[4], len(columns))]
     return DataTable(title=title, columns=columns, rows=[[*row] for row in rows]) if rows else None

@@ -11,6 +11,10 @@ import msgspec
 MAX_WORDS = 400
 _MAX_WORD_CHARS = 40
 _QUOTED = re.compile(r"[\"“«]([^\"”»]{1,80})[\"”»]|(?<!\w)'([^']{1,80})'(?!\w)")
+# How a text is set, as "in big red letters": these letters are no post.
+_LETTERING = re.compile(
+    r"\bin\s+(?:(?!(?:at|by|for|from|full|of|on|to|with)\b)[\w-]+,?\s+){0,4}letter(?:s|ing)\b"
+)
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?|[.,;:!?()]")
 _CURLY_APOSTROPHE = "\N{RIGHT SINGLE QUOTATION MARK}"
 
@@ -75,7 +79,7 @@ def split(prompt: str) -> PromptWords:
     valid = prompt.encode(errors="ignore").decode()
     text = unicodedata.normalize("NFKC", valid).replace(_CURLY_APOSTROPHE, "'")
     quoted = tuple(" ".join((a or b).split()) for a, b in _QUOTED.findall(text))
-    plain = _QUOTED.sub(" ", text).lower()
+    plain = _LETTERING.sub(" ", _QUOTED.sub(" ", text).lower())
     return PromptWords(words=tuple(_words(plain)), quoted=tuple(q for q in quoted if q))
 
 

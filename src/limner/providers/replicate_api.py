@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncGenerator, Mapping
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 
@@ -32,12 +33,17 @@ REFUSALS = ("NSFW content", "(E005)")
 HOLD_S = 1
 CREATE_TIMEOUT_S = 60.0
 POLL_TIMEOUT_S = 10.0
+# A prediction is nearly always created within these minutes of its request, so these are searched
+# first: in a large batch, thousands of predictions are newer than the one that is wanted.
+NEAR_MS = (-60_000, 120_000)
+MAX_NEAR_PAGES = 100
 MAX_PAGES = 10
 MAX_PAGE_BYTES = 8 * 1024 * 1024
 # The `Date` of a response tells how far the clocks differ now. The local clock may have been set
 # since the request was sent.
 CLOCK_STEP_MS = 60 * 60 * 1000
 DATE_PRECISION_MS = 2_000
+LAST_S = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
@@ -144,14 +150,20 @@ class Predictions(JobProvider):
         if "seed" not in inputs:
             return None
         model = request.model.partition(":")[0]
-        async with contextlib.aclosing(self._search(since_ms=since_ms)) as listed:
-            found = [
-                prediction
-                async for prediction in listed
-                if prediction.model == model
-                and {"prompt", "seed"} <= as_object(prediction.input).keys()
-                and _agrees(prediction, inputs)
-            ]
+
+        async def search(after_ms: int, before_ms: int | None, max_pages: int) -> list[Prediction]:
+            listing = self._list(after_ms=after_ms, before_ms=before_ms, max_pages=max_pages)
+            async with contextlib.aclosing(listing) as listed:
+                return [
+                    prediction
+                    async for prediction in listed
+                    if prediction.model == model
+                    and {"prompt", "seed"} <= as_object(prediction.input).keys()
+                    and _agrees(prediction, inputs)
+                ]
+
+        near = (since_ms + NEAR_MS[0], since_ms + NEAR_MS[1], MAX_NEAR_PAGES)
+        found = await search(*near) or await search(since_ms - CLOCK_STEP_MS, None, MAX_PAGES)
         sent_ms = self._service_ms(since_ms) - DATE_PRECISION_MS
 
         def distance(prediction: Prediction) -> tuple[bool, float]:
@@ -164,10 +176,20 @@ class Predictions(JobProvider):
         """A time of the local clock on the service's clock, by its last response."""
         return local_ms + (self.service.clock_lead_s or 0.0) * 1000
 
-    async def _search(self, *, since_ms: int) -> AsyncGenerator[Prediction]:
-        """The account's predictions since a time, the newest first; a limited number of pages."""
-        url: object = f"{self.service.base_url}/predictions"
-        for _ in range(MAX_PAGES):
+    async def _list(
+        self, *, after_ms: int, before_ms: int | None, max_pages: int
+    ) -> AsyncGenerator[Prediction]:
+        """The account's predictions between two local times, the newest first."""
+        bounds = {"created_after": after_ms, "created_before": before_ms}
+        query = urlencode(
+            {
+                name: _iso_time(self._service_ms(local_ms))
+                for name, local_ms in bounds.items()
+                if local_ms is not None
+            }
+        )
+        url: object = f"{self.service.base_url}/predictions?{query}"
+        for _ in range(max_pages):
             if not isinstance(url, str) or not self.service.is_own(url):
                 return
             page = await self.service.call(
@@ -180,7 +202,7 @@ class Predictions(JobProvider):
             url = as_object(page).get("next")
             for result in as_list(as_object(page).get("results")):
                 prediction = self._parse(result)
-                if _created_ms(prediction) < self._service_ms(since_ms) - CLOCK_STEP_MS:
+                if _created_ms(prediction) < self._service_ms(after_ms):
                     return
                 yield prediction
 
@@ -243,6 +265,12 @@ def _agrees(prediction: Prediction, inputs: Mapping[str, Any]) -> bool:
         for name, value in inputs.items()
         if isinstance(value, int | float | str) and not str(value).startswith("data:")
     )
+
+
+def _iso_time(ms: float) -> str:
+    """A time as the API takes it; one that the service's clock puts out of range is cut."""
+    seconds = min(max(ms / 1000, 0), LAST_S)
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
 
 def _created_ms(prediction: Prediction) -> float:

@@ -17,7 +17,7 @@ from limner.wires.item_views import handle_of
 Item = Mapping[str, Any]
 Part = Mapping[str, Any]
 
-Shown = tuple[Picture, Path | None]
+PictureWithPath = tuple[Picture, Path | None]
 """A picture of a user's message, and the file that it comes from if there is one."""
 
 # The text before and after a picture that comes from a file.
@@ -75,7 +75,7 @@ def message(role: str, *parts: Part, phase: str | None = None) -> dict[str, Any]
     return item if phase is None else {**item, "phase": phase}
 
 
-def user_message(text: str, pictures: Sequence[Shown] = ()) -> dict[str, Any]:
+def user_message(text: str, pictures: Sequence[PictureWithPath] = ()) -> dict[str, Any]:
     """A user's message: first the pictures, each with the name of its file, then the text."""
     parts: list[dict[str, Any]] = []
     for number, (picture, path) in enumerate(pictures, start=1):

@@ -6,6 +6,7 @@ import base64
 import itertools
 from datetime import UTC, datetime
 from typing import Any, Literal
+from urllib.parse import urlencode
 
 from limner.testing.servers.http_server import (
     LocalServer,
@@ -16,6 +17,7 @@ from limner.testing.servers.http_server import (
 )
 
 PAGE = 100
+FIRST, LAST = "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"
 
 
 def error_reply(status: int, detail: str, *, title: str = "", **headers: str) -> Reply:
@@ -138,10 +140,19 @@ class ReplicateServer(LocalServer):
         return json_reply(prediction)
 
     def _list(self, seen: ReceivedRequest) -> Reply:
-        newest_first = list(reversed(self.predictions.values()))
+        after, before = (
+            datetime.fromisoformat(seen.query.get(name, [default])[0])
+            for name, default in (("created_after", FIRST), ("created_before", LAST))
+        )
+        newest_first = [
+            prediction
+            for prediction in reversed(self.predictions.values())
+            if after <= _created(prediction) < before
+        ]
         start = int(seen.query.get("cursor", ["0"])[0])
         more = start + PAGE < len(newest_first)
-        cursor = f"{self.base_url}/predictions?cursor={start + PAGE}"
+        query = {name: values[0] for name, values in seen.query.items()}
+        cursor = f"{self.base_url}/predictions?{urlencode(query | {'cursor': start + PAGE})}"
         page = newest_first[start : start + PAGE]
         return json_reply({"previous": None, "next": cursor if more else None, "results": page})
 
@@ -155,3 +166,11 @@ class ReplicateServer(LocalServer):
         url = self.output_url or f"{self.origin}/files/out-0.png"
         data = f"data:image/png;base64,{base64.b64encode(self.picture).decode()}"
         return {"url": [url], "single url": url, "data": [data], "none": []}[self.delivery]
+
+
+def _created(prediction: dict[str, Any]) -> datetime:
+    """When it was created; a time that a test made unreadable counts as now."""
+    try:
+        return datetime.fromisoformat(prediction["created_at"])
+    except ValueError:
+        return datetime.now(UTC)
