@@ -3,13 +3,10 @@
 Both servers run at the same time and take turns at every step, so that a busy moment of the machine
 falls on both; only ratios of medians are compared. Memory and room on disk are taken from runs of
 their own, since looking at them would slow the others down. At the end one limner meets a crowd.
-
-    python -m benchmarks.app_server [--quick] [--record FILE]
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import io
@@ -29,7 +26,8 @@ from benchmarks import photos, screens
 from benchmarks.app_server_client import Client, answer_with, connected
 from benchmarks.app_server_crowd import crowd
 from benchmarks.app_server_peers import Peer
-from benchmarks.app_server_report import Memory, Results, report
+from benchmarks.app_server_report import Memory, Results, Times, comparisons
+from benchmarks.comparison import Comparison
 from benchmarks.processes import Peak, memory_mb
 
 SCREEN, LARGE = (1280, 800), (3840, 2160)
@@ -66,26 +64,18 @@ QUICK = Plan(
 )
 
 
-def main(arguments: Sequence[str] = ()) -> None:
-    """Measure and print the tables; with REQUIRE=all fail where Codex is missing."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.app_server")
-    parser.add_argument("--quick", action="store_true", help="a few of everything")
-    parser.add_argument("--record", type=Path, help="also write the tables to this file")
-    options = parser.parse_args(arguments)
+def main(plan: Plan = FULL) -> list[Comparison]:
+    """What each takes; with REQUIRE=all fail if Codex is missing."""
     if sys.platform != "linux":
         print("skipped: the memory of other processes is read from /proc")
-        return
+        return []
     try:
-        results = measure(QUICK if options.quick else FULL)
+        return comparisons(measure(plan))
     except ImportError as error:
         print(f"skipped: the real Codex is not installed ({error})")
         if os.environ.get("REQUIRE") == "all":
             raise SystemExit(1) from error
-        return
-    text = report(results)
-    print(text)
-    if options.record:
-        options.record.write_text(text, encoding="utf-8")
+        return []
 
 
 def measure(plan: Plan) -> Results:
@@ -119,9 +109,6 @@ def measure(plan: Plan) -> Results:
         shot_bytes=[len(shot) for shot in shots[: plan.disk_shots]],
         crowd=met,
     )
-
-
-Times = dict[str, list[float]]
 
 
 def _turns(
@@ -236,7 +223,3 @@ def model_server(together: int) -> Generator[str]:
             yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
         finally:
             process.kill()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -21,6 +21,9 @@ from pathlib import Path
 
 import httpx2
 
+from benchmarks.comparison import Comparison, compare
+from benchmarks.environments import python_with
+from benchmarks.in_flight import LITELLM
 from limner.batches.queue import BatchQueue, CheckedRow
 from limner.batches.records import Batch, ClaimedRow, RowOutcome
 from limner.batches.runner import BatchRunner, RowCalls
@@ -35,8 +38,13 @@ LONG = (1_000, 100_000)
 CONCURRENCY = 32
 PRICE_NANO = 1_000
 MOST = 1.2
-GUARD_S = 120.0
-LITELLM = "litellm==1.77.5"
+GUARD_S = 600.0
+ROUNDS = 3
+PLAIN = "a plain loop of asyncio and httpx2"
+BOOKS = (
+    "Only limner keeps books: it claims rows in groups, reserves, marks each request as sent, "
+    "settles and ends the row, in three transactions that are synced to disk."
+)
 ANSWER = {
     "id": "1",
     "object": "chat.completion",
@@ -67,34 +75,38 @@ asyncio.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
 """
 
 
-def main(rows: int = ROWS, long: tuple[int, int] = LONG) -> None:
-    """Print rows a second, and how time and memory grow with the length of a batch."""
-    if sys.argv[1:2] == ["worker"]:
-        asyncio.run(_work(Path(sys.argv[2]), sys.argv[3]))
-        return
-    if sys.argv[1:2] == ["server"]:
-        _serve()
-        return
+def main(rows: int = ROWS, long: tuple[int, int] = LONG, rounds: int = ROUNDS) -> list[Comparison]:
+    """What a row takes, and how time and memory grow with the length of a batch."""
+    python = python_with("litellm", *LITELLM)
+    beside: dict[str, list[float]] = {
+        name: [] for name in ("limner", "limner, 4 processes", PLAIN, "litellm")
+    }
     with server() as url, tempfile.TemporaryDirectory(prefix="limner-bench-") as folder:
         base = Path(folder)
-        plain = asyncio.run(plain_loop(url, rows))
-        print(f"asyncio, no books: {plain:.0f} rows/s")
-        litellm = _litellm(url, rows)
-        print("litellm: not installed" if litellm is None else f"litellm: {litellm:.0f} rows/s")
-        for processes in (1, 4):
-            rate, _, _ = run_workers(base / f"p{processes}", url, rows, processes)
-            beside = "" if litellm is None else f", {rate / litellm:.2f} of litellm"
-            print(
-                f"limner, {processes} process{'es' if processes > 1 else ''}: {rate:.0f} rows/s "
-                f"({rate / plain:.2f} of the plain loop{beside})"
-            )
-        found = [run_workers(base / f"long{count}", url, count, 1) for count in long]
-        wall, processor = found[0][0] / found[1][0], found[1][1] / found[0][1]
-        print(
-            f"time a row at {long[1]:,} over {long[0]:,}: {wall:.2f} on the clock, "
-            f"{processor:.2f} of the processor (at most {MOST}); "
-            f"peak memory {found[0][2]:.0f} MB and {found[1][2]:.0f} MB"
-        )
+        for number in range(rounds):
+            rates = {
+                PLAIN: asyncio.run(plain_loop(url, rows)),
+                "litellm": _litellm(python, url, rows),
+                "limner": run_workers(base / f"one{number}", url, rows, 1)[0],
+                "limner, 4 processes": run_workers(base / f"four{number}", url, rows, 4)[0],
+            }
+            for name, rate in rates.items():
+                beside[name].append(1000 / rate)
+        found = {
+            f"limner, {count:,} rows": run_workers(base / f"long{count}", url, count, 1)
+            for count in reversed(long)
+        }
+    last, first = found
+    cpu_ms = {name: [1000 * cpu_s] for name, (_, cpu_s, _) in found.items()}
+    memory_mb = {name: [peak_mb] for name, (_, _, peak_mb) in found.items()}
+    grown = compare(
+        "one row of a long batch", cpu_ms, unit="ms of CPU", ours=last, peer=first, at_most=MOST
+    )
+    return [
+        compare(f"one of {rows:,} rows, {CONCURRENCY} at a time", beside, unit="ms", note=BOOKS),
+        grown,
+        compare("a worker's memory at its peak", memory_mb, unit="MB", ours=last),
+    ]
 
 
 class _Answer(BaseHTTPRequestHandler):
@@ -148,25 +160,16 @@ async def plain_loop(url: str, rows: int) -> float:
         return rows / (time.perf_counter() - started_s)
 
 
-def _litellm(url: str, rows: int) -> float | None:
-    """The same loop with litellm, in its own environment; None if it cannot be installed."""
-    folder = Path(".bench") / "litellm"
-    python = folder / "bin" / "python"
-    try:
-        if not python.exists():
-            subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-            install = [str(python), "-m", "pip", "install", "--quiet", LITELLM]
-            subprocess.run(install, check=True)
-        done = subprocess.run(
-            [str(python), "-c", LITELLM_LOOP, url, str(rows), str(CONCURRENCY)],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={**os.environ, "LITELLM_LOG": "ERROR", "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
-            timeout=GUARD_S,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
+def _litellm(python: str, url: str, rows: int) -> float:
+    """The same loop with litellm, in its own environment."""
+    done = subprocess.run(
+        [python, "-c", LITELLM_LOOP, url, str(rows), str(CONCURRENCY)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "LITELLM_LOG": "ERROR", "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
+        timeout=GUARD_S,
+    )
     return float(done.stdout.split()[-1])
 
 
@@ -241,4 +244,7 @@ async def _work(home: Path, url: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1] == "worker":
+        asyncio.run(_work(Path(sys.argv[2]), sys.argv[3]))
+    else:
+        _serve()

@@ -1,11 +1,13 @@
-"""A picture made fit for a model: limner beside the upstream tool, plain Pillow and the floor.
+"""A picture made fit for a model: limner beside the upstream tool, Pillow, pyvips and OpenCV.
 
 Every entrant is a warm process of its own. They take turns at each picture of a corpus in each
 round, so that a busy moment of the machine falls on all of them, and only ratios within a round
-are compared. The first round is not timed: it warms them up and yields the pictures to judge.
+are compared. The first round is not timed: it warms them up and yields the pictures to judge. The
+floor is the least work there is: a scaled decode, a SIMD resize and a JPEG, in process.
+
+`python -m benchmarks fit` compares over both sets of pictures. Every picture's own row is shown by
 
     python -m benchmarks.fit [--corpus own|drawn] [--rounds N] [--quick] [--only WORD]
-        [--record FILE]
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import contextlib
 import importlib.util
 import io
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -23,17 +26,19 @@ from pathlib import Path
 
 from PIL import Image
 
+from benchmarks.comparison import Comparison, table
 from benchmarks.corpus import corpus
 from benchmarks.drawn_corpus import drawn_corpus
+from benchmarks.environments import bench_folder, python_with
+from benchmarks.fit_comparisons import comparisons
 from benchmarks.fit_report import Output, Trial, Trials, report
 from benchmarks.likeness import Reference
 from benchmarks.metered import Claim, FitError, Metered
 from benchmarks.upstream import NotInstalledError, upstream
 
-ROOT = Path(__file__).parent.parent
-HOME = ROOT / ".bench"
-ROUNDS = 5
+ROUNDS = 3
 QUICK_ROUNDS = 2
+LIBRARIES = ("pyvips[binary]==3.2.0", "pyvips-binary==8.18.7", "opencv-python-headless==5.0.0.93")
 # The pictures that the engine was tuned on, and those that a seed decided before.
 CORPORA = {"own": corpus, "drawn": drawn_corpus}
 
@@ -55,41 +60,51 @@ ENTRANTS = (
     Entrant("fast", "limner", "fast"),
     Entrant("seed without [fast]", "limner without [fast]", "seed"),
     Entrant("fast without [fast]", "limner without [fast]", "fast"),
+    *(
+        Entrant(f"{peer}, {mode}", peer, mode)
+        for mode in ("jpeg", "webp")
+        for peer in ("limner", "pyvips", "OpenCV")
+    ),
 )
 
 
-def main(arguments: Sequence[str] = ()) -> None:
-    """Measure, print the tables, and with REQUIRE=all fail where a peer is missing."""
-    options = _parse(arguments)
+def main() -> list[Comparison]:
+    """Compare over both sets of pictures; with REQUIRE=all fail if a peer is missing."""
     if sys.platform != "linux":
         print("skipped: processor time and memory of other processes are read from /proc")
-        return
-    HOME.mkdir(exist_ok=True)
-    (HOME / ".gitignore").write_text("*\n")
-    paths = CORPORA[options.corpus](HOME / options.corpus, quick=options.quick)
-    pictures = [path for path in paths if options.only in path.name]
-    with contextlib.ExitStack() as stack:
-        peers, absent = _start()
-        for peer in peers.values():
-            stack.callback(peer.close)
-        rounds = options.rounds or (QUICK_ROUNDS if options.quick else ROUNDS)
-        trials = _measure(pictures, peers, rounds=rounds)
-    text = report(trials, rounds=rounds, absent=absent)
-    print(text)
-    if options.record:
-        options.record.write_text(text, encoding="utf-8")
-    if absent and os.environ.get("REQUIRE") == "all":
-        raise SystemExit(1)
+        return []
+    found = {name: make(bench_folder() / name, quick=False) for name, make in CORPORA.items()}
+    trials = _measured([path for paths in found.values() for path in paths], ROUNDS)
+    corpora = {name: [path.name for path in paths] for name, paths in found.items()}
+    return comparisons(trials, corpora)
 
 
-def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+def _tell(arguments: Sequence[str]) -> None:
+    """Print every picture's row, of some pictures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fit")
     parser.add_argument("--corpus", choices=tuple(CORPORA), default="own", help="which pictures")
     parser.add_argument("--rounds", type=int, help=f"timed rounds, {ROUNDS} unless told")
     parser.add_argument("--quick", action="store_true", help="few pictures, few rounds")
     parser.add_argument("--only", default="", help="only pictures whose name has this in it")
-    parser.add_argument("--record", type=Path, help="also write the tables to this file")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    paths = CORPORA[options.corpus](bench_folder() / options.corpus, quick=options.quick)
+    pictures = [path for path in paths if options.only in path.name]
+    trials = _measured(pictures, options.rounds or (QUICK_ROUNDS if options.quick else ROUNDS))
+    print(report(trials))
+    for one in comparisons(trials, {options.corpus: trials.pictures}):
+        print(table(one))
+
+
+def _measured(pictures: list[Path], rounds: int) -> Trials:
+    with contextlib.ExitStack() as stack:
+        peers, absent = _start()
+        for peer in peers.values():
+            stack.callback(peer.close)
+        for name, reason in absent.items():
+            print(f"not measured: {name} ({reason})")
+        if absent and os.environ.get("REQUIRE") == "all":
+            raise SystemExit(1)
+        return _measure(pictures, peers, rounds=rounds)
 
 
 def _start() -> tuple[dict[str, Metered], dict[str, str]]:
@@ -97,7 +112,7 @@ def _start() -> tuple[dict[str, Metered], dict[str, str]]:
     peers: dict[str, Metered] = {}
     absent: dict[str, str] = {}
     try:
-        peers["upstream"] = Metered(upstream(HOME / "peers"))
+        peers["upstream"] = Metered(upstream(bench_folder() / "peers"))
     except NotInstalledError as error:
         absent["upstream"] = str(error)
     peers["pillow"] = Metered(_serve("pillow"))
@@ -106,16 +121,22 @@ def _start() -> tuple[dict[str, Metered], dict[str, str]]:
         peers |= {name: Metered(_serve(name)) for name in ("floor", "limner")}
     else:
         absent["floor and limner[fast]"] = "cykooz.resizer is not installed"
+    try:
+        python = python_with("fit-peers", *LIBRARIES)
+    except subprocess.CalledProcessError:
+        absent["pyvips and OpenCV"] = "pip cannot install them"
+    else:
+        peers |= {name: Metered(_serve(name, python)) for name in ("pyvips", "OpenCV")}
     return peers, absent
 
 
-def _serve(name: str) -> list[str]:
-    return [sys.executable, "-m", "benchmarks.fit_peers", name]
+def _serve(name: str, python: str = sys.executable) -> list[str]:
+    return [python, "-m", "benchmarks.fit_peers", name]
 
 
 def _without_fast() -> dict[str, str]:
     """An environment in which the extra cannot be imported, by limner's worker neither."""
-    folder = HOME / "without-fast"
+    folder = bench_folder() / "without-fast"
     folder.mkdir(exist_ok=True)
     (folder / "cykooz_resizer.py").write_text('raise ImportError("left out on purpose")\n')
     return {"PYTHONPATH": str(folder)}
@@ -176,10 +197,10 @@ def _judge(data: bytes, claim: Claim, reference: Reference) -> Output:
         size=len(data),
         claim=claim,
         true=true,
-        enlarged=true.width > reference.width,
+        original=reference.size,
         ssim=reference.ssim(data),
     )
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    _tell(sys.argv[1:])

@@ -15,7 +15,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, Literal
 
-Mode = Literal["seed", "fast"]
+# Two modes of limner, and two of one encoding at quality 75.
+Mode = Literal["seed", "fast", "jpeg", "webp"]
 # Bytes, MIME type, width, height.
 Fitted = tuple[bytes, str, int, int]
 Fit = Callable[[bytes, Mode], Awaitable[Fitted]]
@@ -27,10 +28,16 @@ async def limner() -> AsyncGenerator[Fit]:
     from limner.imaging.fit import FitRequest
     from limner.imaging.pool import Imaging
 
+    requests = {
+        "seed": FitRequest(),
+        "fast": FitRequest(mode="fast"),
+        "jpeg": FitRequest(formats=("image/jpeg",)),
+        "webp": FitRequest(formats=("image/webp",)),
+    }
     async with Imaging() as imaging:
 
         async def ours(data: bytes, mode: Mode) -> Fitted:
-            fitted, sent = await imaging.fit(data, FitRequest(mode=mode))
+            fitted, sent = await imaging.fit(data, requests[mode])
             return sent, fitted.mime, fitted.width, fitted.height
 
         yield ours
@@ -60,10 +67,38 @@ async def floor() -> AsyncGenerator[Fit]:
     yield fit
 
 
+@contextlib.asynccontextmanager
+async def pyvips() -> AsyncGenerator[Fit]:
+    """One encoding by libvips."""
+    from benchmarks.fit_libraries import Pyvips
+
+    library = Pyvips()
+
+    async def fit(data: bytes, mode: Mode) -> Fitted:
+        return library.fit(data, mode)
+
+    yield fit
+
+
+@contextlib.asynccontextmanager
+async def opencv() -> AsyncGenerator[Fit]:
+    """One encoding by OpenCV."""
+    from benchmarks.fit_libraries import OpenCV
+
+    library = OpenCV()
+
+    async def fit(data: bytes, mode: Mode) -> Fitted:
+        return library.fit(data, mode)
+
+    yield fit
+
+
 PEERS: dict[str, Callable[[], contextlib.AbstractAsyncContextManager[Fit]]] = {
     "pillow": pillow,
     "floor": floor,
     "limner": limner,
+    "pyvips": pyvips,
+    "OpenCV": opencv,
 }
 
 

@@ -1,10 +1,8 @@
-"""Measured fits -> Markdown: what was compared, who met which target, and every picture's row."""
+"""Measured fits -> Markdown: means over the pictures, and every picture's row."""
 
 from __future__ import annotations
 
 import math
-import os
-import platform
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -29,8 +27,13 @@ class Output:
     size: int
     claim: Claim
     true: Claim
-    enlarged: bool
+    original: tuple[int, int]
     ssim: float
+
+    @property
+    def enlarged(self) -> bool:
+        """Whether it has more pixels than the original."""
+        return self.true.width > self.original[0]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,19 +59,11 @@ Pair = tuple[Trial, Trial]
 Measure = Callable[[Trial, Trial], float]
 
 
-def report(trials: Trials, *, rounds: int, absent: dict[str, str]) -> str:
+def report(trials: Trials) -> str:
     """The whole report."""
-    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    upstream = f"; upstream is {UPSTREAM_NAME}" if trials.base == "upstream" else ""
-    head = [
-        f"{len(trials.pictures)} pictures, medians of the ratios in each of {rounds} interleaved "
-        f"rounds; {machine}, Pillow {PIL.__version__}{upstream}.",
-        *(f"Not measured: {name} ({reason})." for name, reason in absent.items()),
-    ]
     parts = [
-        "\n".join(head),
+        f"{len(trials.pictures)} pictures, Pillow {PIL.__version__}, upstream is {UPSTREAM_NAME}.",
         _summary(trials),
-        *([_targets(trials)] if {"upstream", "seed", "fast"} <= set(trials.entrants) else []),
         _remarks(trials),
         _speeds(trials),
         _outputs(trials),
@@ -126,10 +121,10 @@ def _pairs(trials: Trials, ours: str, theirs: str) -> dict[str, Pair]:
 def _alike(trials: Trials, ours: str, theirs: str) -> dict[str, Pair]:
     """Those of them whose bytes can be compared: both show the picture, neither enlarged it."""
     pairs = _pairs(trials, ours, theirs)
-    return {name: pair for name, pair in pairs.items() if all(map(_is_fit, pair))}
+    return {name: pair for name, pair in pairs.items() if all(map(is_fit, pair))}
 
 
-def _is_fit(trial: Trial) -> bool:
+def is_fit(trial: Trial) -> bool:
     output = trial.output
     return output is not None and output.ssim >= WRONG_PICTURE and not output.enlarged
 
@@ -176,40 +171,6 @@ def _figure(value: float, form: str) -> str:
 
 def _wall_ms(trial: Trial) -> float:
     return statistics.median(cost.wall_ms for cost in trial.costs)
-
-
-def _targets(trials: Trials) -> str:
-    """Each target, what was measured, and whether it is met."""
-    seed = list(_pairs(trials, "seed", "upstream").values())
-    fast = list(_pairs(trials, "fast", "upstream").values())
-    alike = list(_alike(trials, "seed", "upstream").values())
-    highest = {name: _highest_mb(trials, name) for name in ("upstream", "seed", "fast")}
-    lines = [
-        _at_least("`seed`, times faster by wall", _mean(faster("wall_ms"), seed), 2.5),
-        _at_least("`seed`, times faster by CPU", _mean(faster("cpu_ms"), seed), 2.5),
-        _at_most("`seed`, size against upstream", _mean(size, alike), 1.01),
-        _at_least("`seed`, SSIM against upstream", _mean(likeness, alike), 0.99),
-        _at_least("`fast`, times faster by CPU", _mean(faster("cpu_ms"), fast), 8),
-        _at_most("`seed`, peak memory, mean of pictures", _mean(memory, seed), 0.5),
-        _at_most("`seed`, peak memory of the worker, mean", _mean(process_memory, seed), 0.5),
-        _at_most("`seed`, peak memory, highest", highest["seed"] / highest["upstream"], 0.5),
-        _at_most("`fast`, peak memory, highest", highest["fast"] / highest["upstream"], 0.5),
-    ]
-    if "floor" in trials.entrants:
-        floor = list(_pairs(trials, "fast", "floor").values())
-        lines += [
-            _at_most("`fast`, CPU against the floor", 1 / _mean(faster("cpu_ms"), floor), 1.3),
-            _at_most("`fast`, wall against the floor", 1 / _mean(faster("wall_ms"), floor), 1.3),
-        ]
-    return _table(("target", "measured", "wanted", ""), lines)
-
-
-def _at_least(what: str, value: float, wanted: float) -> Sequence[str]:
-    return what, f"{value:.3f}", f"at least {wanted:g}", "PASS" if value >= wanted else "MISS"
-
-
-def _at_most(what: str, value: float, wanted: float) -> Sequence[str]:
-    return what, f"{value:.3f}", f"at most {wanted:g}", "PASS" if value <= wanted else "MISS"
 
 
 # Picture by picture

@@ -21,7 +21,7 @@ class Reference:
 
     def __init__(self, path: Path) -> None:
         self._whole = ImageOps.exif_transpose(_on_white(Image.open(path)))
-        self.width = self._whole.width
+        self.size = self._whole.size
         self._sizes: dict[tuple[int, int], _Moments] = {}
 
     def ssim(self, data: bytes) -> float:

@@ -28,9 +28,7 @@ OTHER_PAGES = {
     "clients/node/README.md": "guides/node-client.md",
     "tests/faults/RESULTS.md": "numbers/faults.md",
     "benchmarks/RESULTS.md": "numbers/benchmarks.md",
-    "benchmarks/RESULTS-app-server.md": "numbers/app-server.md",
     "benchmarks/RESULTS-differences.md": "numbers/differences.md",
-    "benchmarks/RESULTS-fit.md": "numbers/fit.md",
 }
 LANGUAGES = {".py": "python", ".mjs": "js", ".toml": "toml", ".json": "json", ".yml": "yaml"}
 # A link or a picture in Markdown, or the source of a picture in HTML; not in a block of code.

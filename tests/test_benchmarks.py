@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,16 +14,22 @@ from tests.servers.components import needs
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 @needs("codex_cli_bin")
 @pytest.mark.slow
-def test_the_app_servers_are_measured_side_by_side_and_nothing_is_lost(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    app_server.main(["--quick", "--record", str(tmp_path / "results.md")])
-    table = (tmp_path / "results.md").read_text()
-    assert capsys.readouterr().out == f"{table}\n"
-    assert table.count(" kept ") + table.count(" MISSED ") == 8
+def test_the_app_servers_are_measured_side_by_side_and_nothing_is_lost() -> None:
     plan = app_server.QUICK
-    assert f"| {plan.threads} turns, of every thread at once | 0 |" in table
-    assert f"| a question of each of {plan.idle} idle clients, all at once | 0 |" in table
+    found = app_server.main(plan)
+    assert [one.at_most for one in found] == [
+        *(1.2, None, 0.2, 0.25, 0.3),
+        1.1,
+        *(0.6, 0.5, 0.5, 0.45),
+        *(None, None),
+    ]
+    beside_codex = found[:5] + found[6:10]
+    assert all([*one.spreads] == ["limner", one.peer] for one in beside_codex)
+    turns, questions = found[-2:]
+    assert turns.work == f"one of {plan.threads} turns, of every thread at once"
+    assert "; 0 were lost. " in turns.note
+    assert questions.work == f"a question of each of {plan.idle} idle clients, all at once"
+    assert questions.note.endswith("; 0 were lost.")
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ RULES = (
         r"dimensions?|resolution|aspect(?: ratio)?|proportions?|width|height|megapixels?|pixels"
         r"|how (?:big|large|wide|tall|high)|(?:what|image|picture|photo) size|size of (?!the file)"
         r"|what(?:'s| is) (?:its|the) size|^(?:the )?size(?=\W*$)"
-        r"|is (?:it|this|the (?:picture|image|photo)) (?:in )?(?:landscape|portrait|square)(?=\W*$)",
+        r"|is (?:it|this|the (?:picture|image|photo)) (?:landscape|portrait|square)(?=\W*$)",
         measured.size,
         about_all=True,
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import signal
@@ -177,9 +178,21 @@ def main(argv: list[str] | None = None) -> int:
     if argv is None:
         # Only the end of the process is left: a Ctrl-C now needs no traceback.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        # Python would look for garbage in everything that was loaded, for 0.1 s.
-        gc.freeze()
+        _end_process(status)
     return status
+
+
+def _end_process(status: int) -> NoReturn:
+    """End the process as Python does, but leave its memory to the system.
+
+    Python would free each object of each module by itself. That takes as long as most commands
+    need to answer, once they are loaded.
+    """
+    if (threading := sys.modules.get("threading")) is not None:
+        threading._shutdown()  # waits for threads, as the end of the interpreter does
+    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]
+    _flush()
+    os._exit(status)
 
 
 def _delay_collection() -> None:

@@ -99,7 +99,8 @@ def _result(source: DecodedSource, chosen: Candidate, *, untouched: bool) -> tup
 def encode_fast(source: DecodedSource, request: FitRequest) -> Candidate:
     """One encoding under the byte limit; further ones only if the first is over it."""
     image = source.at_size(request.size_for(source.part))
-    if is_flat(image):
+    # A JPEG is full of small differences, which no encoding without loss makes small.
+    if source.mime != JPEG and is_flat(image):
         for flat in _encode_flat(image, request, FAST_COLOURS, request.max_bytes):
             if len(flat.data) <= request.max_bytes:
                 return flat
@@ -133,15 +134,15 @@ def _encode_flat(
     image: Image.Image, request: FitRequest, colours: Sequence[int], wanted_bytes: int
 ) -> Iterator[Candidate]:
     """The picture without loss, then in fewer and fewer colours, in the formats that can."""
+    quick = request.mode == "fast"
     if WEBP in request.formats:
         first = encoders.lossless_webp(image)
         yield first
-        if len(first.data) <= wanted_bytes * THOROUGH_GAIN:
+        if not quick and len(first.data) <= wanted_bytes * THOROUGH_GAIN:
             yield encoders.lossless_webp(image, thorough=True)
     elif PNG in request.formats:
         yield encoders.unbounded_png(image)
     if PNG in request.formats:
-        quick = request.mode == "fast"
         yield from (encoders.palette_png(image, count, quick=quick) for count in colours)
 
 
