@@ -262,7 +262,8 @@ def _check_plain(folder: Folder, path: Path) -> None:
 
 def _exists(path: Path) -> OutputExists:
     return OutputExists(
-        f"{str(path)!r} is already there.", hint="Choose another path, or ask to overwrite it."
+        f"{str(path)!r} is already there.",
+        hint="Choose another path, or set overwrite (--overwrite at the command line).",
     )
 
 
