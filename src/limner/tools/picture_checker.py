@@ -99,7 +99,13 @@ class PictureChecker(msgspec.Struct, frozen=True, kw_only=True):
                 return check
             both = ((reference, arguments.against), (picture, arguments.image))
             named = [(one, PurePath(name or "").name) for one, name in both if one is not None]
-            return await self._with_sheet(check, named, target)
+            try:
+                return await self._with_sheet(check, named, target)
+            except LimnerError as error:
+                # The verdicts may be paid for.
+                error.charge(check.cost_nano, check.cost_source)
+                error.extras["report"] = check.report
+                raise
 
     async def load(self, picture: Picture) -> bytes:
         """The bytes of a picture."""
