@@ -373,6 +373,25 @@ def test_a_tool_of_another_program_is_called_if_the_user_names_it() -> None:
     assert next_step(look, offers)[0] == "inspect_image"
 
 
+@pytest.mark.parametrize(
+    ("kind", "words", "value"),
+    [
+        ({"type": ["string", "null"]}, "use set_level level=high", "high"),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "use set_level level 3", 3),
+        ({}, "use set_level level=x", "x"),
+        (True, "use set_level level=x", "x"),
+        ({"type": {"of": 1}, "enum": 3}, "use set_level level=x", None),
+    ],
+)
+def test_an_argument_of_a_client_may_have_any_schema(
+    kind: object, words: str, value: object
+) -> None:
+    shape = {"properties": {"level": kind}, "required": "level"}
+    offers = [*OFFERS, ToolOffer(name="set_level", description="", schema=shape)]
+    arguments = {} if value is None else {"level": value}
+    assert next_step([user(words)], offers) == ("set_level", arguments)
+
+
 def test_where_a_picture_is_and_what_it_cost_needs_no_tool() -> None:
     for words in ("where is it?", "where did you save it?"):
         assert said(words, after=ONE) == "The picture is /g/ab.png (1024 x 1024, free)."
