@@ -232,6 +232,9 @@ def test_what_a_service_drew_or_a_file_holds_is_edited() -> None:
     assert said("make it wider", after=painted) == ("image_edit", edit)
     words = "sharpen cat.png"
     assert said(words, after=ONE) == ("image_edit", {"image": "cat.png", "prompt": words})
+    cropped = {"image": "cat.png", "prompt": "crop cat.png to a square", "output_path": "sq.png"}
+    words = "crop cat.png to a square and save it as sq.png"
+    assert said(words) == ("image_edit", cropped)
     attached = ("image_edit", {"image": PHOTO, "prompt": "make it blue"})
     assert said("make it blue", PHOTO) == attached
 
