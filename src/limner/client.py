@@ -209,6 +209,7 @@ class Limner:
     personalities = _forward(Components.personalities)
     picture_info = _forward(Components.picture_info)
     pictures = _forward(Components.pictures)
+    planner = _forward(Components.planner)
     prompts = _forward(Components.prompts)
     quarantine = _forward(Components.quarantine)
     renderer = _forward(Components.renderer)
@@ -319,7 +320,7 @@ class Limner:
     async def plan(self, arguments: DrawingArguments, options: CallerOptions | None = None) -> Plan:
         """What `draw` would do with the same arguments, and what that costs."""
         order = self._order(arguments, options)
-        return await self.generator.planner.plan(order, self.person(), today=self.clock().date())
+        return await self.planner.plan(order, self.person(), today=self.clock().date())
 
     async def recover(
         self, job: JobRow, *, progress: Callable[[Progress], None] = ignore_progress

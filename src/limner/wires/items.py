@@ -127,8 +127,10 @@ def flatten_output(item: Item) -> dict[str, Any]:
 
 def _generated_part(item: Item) -> Part | None:
     """The picture that a service drew by itself; its item has base64 alone, or a handle."""
+    if item.get("type") != GENERATED:
+        return None
     result: object = item.get("result")
-    if item.get("type") != GENERATED or not isinstance(result, str) or not result:
+    if not isinstance(result, str) or not result:
         return None
     is_url = handle_of(result) is not None
     return {"type": _IMAGE, "image_url": result if is_url else f"{_BARE_BASE64}{result}"}
@@ -136,7 +138,7 @@ def _generated_part(item: Item) -> Part | None:
 
 def iter_parts(item: Item) -> Iterator[Part]:
     """The parts of an item that are objects, in order; a generated picture is one."""
-    flat = flatten_output(item)
+    flat = flatten_output(item) if isinstance(item.get("output"), dict) else item
     if (picture := _generated_part(item)) is not None:
         yield picture
     for field in _PART_FIELDS:

@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -23,8 +23,10 @@ from limner.tools.built_in.image_generate import GenerateArguments
 from limner.tools.drawing_arguments import NO_OPTIONS, CallerOptions, DrawingArguments
 from limner.tools.generation_tool import as_value
 from limner.tools.output_target import format_of
-from limner.tools.picture_set import PictureSet
 from limner.tools.planning import Plan
+
+if TYPE_CHECKING:
+    from limner.tools.picture_set import PictureSet
 
 EXAMPLE = """\
 examples:
