@@ -233,8 +233,8 @@ OTHERS = {
     "conversation_tools": "as `tools`, for a model whose conversation limner stores",
     "conversation_registry": "as `registry`, for a model whose conversation limner stores",
     "person": "the context of a call that a person makes",
-    "shown": "as `take`, with the file",
-    "heard": "a sound file as a data URL",
+    "take_with_path": "as `take`, with the file",
+    "read_audio": "a sound file as a data URL",
     "warm": "reads the certificates before the first request",
     "aclose": "the end of `async with`",
 }

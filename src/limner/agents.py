@@ -114,7 +114,9 @@ class Agent:
         """
 
         async def prepare(conversation: Conversation) -> _Start:
-            item = user_message(words, [await self.limner.shown(image) for image in images])
+            item = user_message(
+                words, [await self.limner.take_with_path(image) for image in images]
+            )
             return lambda emit: conversation.run(
                 [item], on_event=emit, ask=self._ask, schema=schema
             )
@@ -135,7 +137,7 @@ class Agent:
         Raises:
             UserError: no turn is running.
         """
-        item = user_message(words, [await self.limner.shown(image) for image in images])
+        item = user_message(words, [await self.limner.take_with_path(image) for image in images])
         turn = None if self._conversation is None else self._conversation.turn
         if turn is None:
             raise UserError("No turn is running.", code="NO_TURN", hint="Start one with run().")

@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from limner.tools.planning import Plan
     from limner.tools.registry import ToolRegistry
     from limner.tools.transformation import TransformedImage
-    from limner.wires.items import Shown
+    from limner.wires.items import PictureWithPath
 
 S = TypeVar("S", bound=msgspec.Struct)
 T = TypeVar("T")
@@ -179,7 +179,8 @@ class Limner:
 
     # For the front ends; a program has no use for them, nor for the parts below.
     _internal = frozenset(
-        {"components", "conversation_registry", "conversation_tools", "heard", "person", "shown"}
+        {"components", "conversation_registry", "conversation_tools", "person"}
+        | {"read_audio", "take_with_path"}
         | {"draw", "plan", "recover", "delivered_file", "job_state", "close_job", "adopt_budget"}
     )
 
@@ -208,6 +209,7 @@ class Limner:
     personalities = _forward(Components.personalities)
     picture_info = _forward(Components.picture_info)
     pictures = _forward(Components.pictures)
+    planner = _forward(Components.planner)
     prompts = _forward(Components.prompts)
     quarantine = _forward(Components.quarantine)
     renderer = _forward(Components.renderer)
@@ -318,7 +320,7 @@ class Limner:
     async def plan(self, arguments: DrawingArguments, options: CallerOptions | None = None) -> Plan:
         """What `draw` would do with the same arguments, and what that costs."""
         order = self._order(arguments, options)
-        return await self.generator.planner.plan(order, self.person(), today=self.clock().date())
+        return await self.planner.plan(order, self.person(), today=self.clock().date())
 
     async def recover(
         self, job: JobRow, *, progress: Callable[[Progress], None] = ignore_progress
@@ -574,9 +576,9 @@ class Limner:
             NotFound: there is no such file or picture.
             StorageError: the file cannot be read.
         """
-        seer = None if model is None else self.models.vision_facts(model)
+        facts = None if model is None else self.models.vision_facts(model)
         picture = await self.take(image)
-        return await self.fitting.fit(picture, model=seer, region=region, page=page)
+        return await self.fitting.fit(picture, model=facts, region=region, page=page)
 
     async def take(self, image: ImageInput) -> Picture:
         """Store a picture; a file is not changed.
@@ -584,9 +586,9 @@ class Limner:
         Raises:
             LimnerError: as `fit`.
         """
-        return (await self.shown(image))[0]
+        return (await self.take_with_path(image))[0]
 
-    async def shown(self, image: ImageInput) -> Shown:
+    async def take_with_path(self, image: ImageInput) -> PictureWithPath:
         """A stored picture, and the file that it comes from if the caller gave a path.
 
         Raises:
@@ -621,7 +623,7 @@ class Limner:
         own = await self.money.sums_here()
         return replace(await self.money.spend(lines=limit, after=after), own=own)
 
-    async def heard(self, path: str | Path) -> str:
+    async def read_audio(self, path: str | Path) -> str:
         """A sound file that a person plays to a model, as a data URL.
 
         Raises:

@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from limner.tools.output_target import OutputTargets
     from limner.tools.picture_checker import PictureChecker
     from limner.tools.picture_info import PictureInfoReader
+    from limner.tools.planning import Planner
     from limner.tools.registry import ToolRegistry
     from limner.tools.rendering import SourceRenderer
     from limner.tools.transformation import PictureTransformer
@@ -331,22 +332,28 @@ class Components:
         return all_specs(embedded=self.settings.images.embedded)
 
     @part
+    def planner(self) -> Planner:
+        """Decides who draws a picture, what it costs and where it goes."""
+        from limner.tools.planning import Planner
+        from limner.tools.sources import SourceLoader
+
+        return Planner(
+            source_loader=SourceLoader(pictures=self.pictures, handles=self.handles),
+            specs=lambda: self.specs,
+            key_of=self.keys.get,
+            approval=self._approval,
+            targets=self._targets,
+        )
+
+    @part
     def generator(self) -> ImageGenerator:
         """Draws pictures."""
         from limner.tools.generation import ImageGenerator
         from limner.tools.output_file import OutputWriter
-        from limner.tools.planning import Planner
-        from limner.tools.sources import SourceLoader
 
         generated = self.home.generated
         return ImageGenerator(
-            planner=Planner(
-                source_loader=SourceLoader(pictures=self.pictures, handles=self.handles),
-                specs=lambda: self.specs,
-                key_of=self.keys.get,
-                approval=self._approval,
-                targets=self._targets,
-            ),
+            planner=self.planner,
             connect=self._connect,
             slot=self._slots.get,
             output=OutputWriter(

@@ -162,7 +162,7 @@ async def test_a_picture_is_looked_at_by_its_handle_or_the_first_digits_of_it(
     studio: Studio,
 ) -> None:
     async with studio.open() as lim:
-        shown, _ = await lim.shown(picture(90, 70))
+        shown, _ = await lim.take_with_path(picture(90, 70))
         session = await lim.sessions.create(cwd=str(studio.cwd))
         await session.append([user_message("Look.", [(shown, None)])])
         context = studio.context(session_id=session.id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ from limner.errors import (
     StorageError,
     cancellation_cost,
 )
+from limner.storage.incoming_files import Incoming, IncomingFile
 from limner.testing.servers.gemini_image_server import GeminiImageServer
 from limner.testing.servers.http_server import Gate, json_reply
 from limner.testing.servers.openai_server import OpenAIServer, error_reply
@@ -306,3 +308,25 @@ async def test_a_picture_that_cannot_be_written_is_kept_and_the_error_says_where
     assert (error.billed, error.cost_usd, error.cost_source) == (True, 0.04, "table")
     assert Path(error.extras["kept_at"]).read_bytes() == openai.picture
     assert await ledger(studio) == [("settled", FOUR_CENTS, None, None)]
+
+
+async def test_a_call_that_is_cancelled_while_the_disk_is_full_stays_cancelled(
+    studio: Studio,
+) -> None:
+    opening, go_on = threading.Event(), threading.Event()
+
+    class FullDisk(Incoming):
+        def open(self, job_id: str, *, room_bytes: int, max_bytes: int) -> IncomingFile:
+            opening.set()
+            assert go_on.wait(timeout=60)
+            raise StorageError("The disk is full.", code="NO_ROOM")
+
+    async with studio.open() as lim:
+        folder, blobs = lim.home.incoming, lim.components.blobs
+        lim.components.generator = replace(lim.generator, incoming=FullDisk(folder, blobs))
+        drawing = asyncio.create_task(lim.generate("a fox"))
+        await asyncio.to_thread(opening.wait, 60)
+        drawing.cancel()
+        go_on.set()
+        await asyncio.wait([drawing])
+    assert drawing.cancelled()

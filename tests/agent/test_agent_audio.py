@@ -126,9 +126,9 @@ async def test_a_file_that_is_too_large_or_not_there_is_refused(
     path = tmp_path.resolve() / "long.wav"
     path.write_bytes(WAV + bytes(MAX_CLIP_BYTES))
     with pytest.raises(InputInvalid, match="it is larger than 4,000,000 bytes"):
-        await lim.heard(path)
+        await lim.read_audio(path)
     with pytest.raises(StorageError, match="Could not read"):
-        await lim.heard(tmp_path / "missing.wav")
+        await lim.read_audio(tmp_path / "missing.wav")
 
 
 # --- out ---

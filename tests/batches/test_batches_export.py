@@ -54,6 +54,14 @@ async def test_csv_has_no_cell_that_a_spreadsheet_takes_for_a_formula(
     assert not [cell for row in rows for cell in row.values() if cell.startswith(("=", "+", "@"))]
 
 
+async def test_the_texts_in_a_drawing_are_no_answer(lim: Limner) -> None:
+    row = {"key": "fox", "prompt": "a fox", "size": "64x64", "provider": "illustrator"}
+    drawn = (await lim.batch([row], budget_usd=0)).batch.id
+    await lim.batches.export(drawn, lim.cwd / "rows.csv")
+    with (lim.cwd / "rows.csv").open(newline="") as file:
+        assert [cells["answer"] for cells in csv.DictReader(file)] == [""]
+
+
 async def test_a_tar_is_a_web_dataset_with_picture_and_facts_under_one_key(
     lim: Limner, batch: str
 ) -> None:

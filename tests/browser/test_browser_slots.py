@@ -112,3 +112,22 @@ def test_what_the_model_gets_has_its_tokens_without_a_choice_of_the_model(
     page.goto(f"{studio.origin}/#/inspect/{handle}")
     expect(page.locator(".view figcaption")).to_contain_text("What anthropic/claude-opus-4-8 gets")
     expect(page.locator(".view figcaption")).to_contain_text(" tokens · $")
+
+
+@pytest.mark.browser
+def test_a_price_that_changed_is_asked_for_again(studio: Any, page: Any) -> None:
+    from playwright.sync_api import expect
+
+    message = "It costs $0.02 now, and you agreed to $0."
+    refused = {"error": {"code": "PRICE_CHANGED", "message": message, "hint": None}}
+    page.route("**/api/drawings", lambda route: route.fulfill(status=403, json=refused))
+    studio.start()
+    page.goto(studio.url)
+    page.goto(studio.origin + "/#/draw")
+    page.get_by_label("What to draw").fill("a red fox")
+    draw = page.locator(".order button")
+    expect(draw).to_be_enabled()
+    with page.expect_request("**/api/quotes"):
+        draw.click()
+    expect(page.get_by_text(message)).to_be_visible()
+    expect(draw).to_be_enabled()

@@ -6,6 +6,7 @@ import pytest
 from eyes_samples import DIALOG
 
 from limner.errors import UserError
+from limner.eyes.criteria import judge
 from limner.eyes.evidence import Evidence
 from limner.eyes.model import look, short_answer
 from limner.eyes.schema import fill
@@ -119,6 +120,18 @@ def short(question: str, page: PageReading = SHOP) -> str | None:
 )
 def test_a_question_is_matched_to_the_evidence(question: str, expected: str) -> None:
     assert short(question) == expected
+
+
+def test_a_button_that_is_not_there_has_no_colour() -> None:
+    empty = Evidence(measured=DIALOG, page=PageReading(lines=(line("Hello", 1),)))
+    assert judge("the save button is blue", empty) is None
+    assert "button" not in look([empty], "What colour is the save button?")
+
+
+def test_a_date_beside_a_possessive_is_found() -> None:
+    page = PageReading(lines=(line("Alice's 12.03.2024 party", 1),))
+    assert short("When is Alice due?", page) == "12.03.2024"
+    assert [stem(word) for word in ("alice's", "alice\u2019s", "alice")] == ["alic"] * 3
 
 
 @pytest.mark.parametrize(

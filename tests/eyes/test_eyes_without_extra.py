@@ -20,6 +20,7 @@ WITHOUT = """
 import asyncio, json, sys
 from limner.errors import MissingExtra
 from limner.eyes import Eyes
+from limner.frontends.cli.main import main as run
 from limner.imaging.pool import Imaging
 
 async def main():
@@ -34,6 +35,11 @@ async def main():
     print(json.dumps([refusal, *answers]))
 
 asyncio.run(main())
+statuses = [
+    run(["inspect", "picture.png", "--csv", "--json"]),
+    run(["check", "picture.png", "--expect", "shows 'Save'", "--json"]),
+]
+print(statuses)
 """
 
 
@@ -45,17 +51,24 @@ def test_without_the_extra_pixels_still_answer_and_the_command_is_named(tmp_path
         for package in site.iterdir():
             if not package.name.startswith(EXTRA) and not (tmp_path / package.name).exists():
                 (tmp_path / package.name).symlink_to(package)
+    (tmp_path / "picture.png").write_bytes(encoded)
     source = Path(limner.__file__).parent.parent
     done = subprocess.run(
         [sys._base_executable, "-c", WITHOUT, "What does it say?", "Any QR code?", "How wide?"],  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
         input=encoded,
         capture_output=True,
-        env={"PYTHONPATH": f"{tmp_path}{os.pathsep}{source}", "PATH": os.environ["PATH"]},
+        env={
+            "PYTHONPATH": f"{tmp_path}{os.pathsep}{source}",
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+        },
+        cwd=tmp_path,
         timeout=60,
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()
-    refusal, text, codes, width = json.loads(done.stdout)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    (refusal, text, codes, width), no_tables, checked, statuses = lines
     assert (refusal["code"], refusal["hint"]) == ("MISSING_EXTRA", "pip install 'limner[eyes]'")
     assert text.startswith(
         "Answer: The text cannot be read here: reading text needs limner[eyes]; "
@@ -64,3 +77,7 @@ def test_without_the_extra_pixels_still_answer_and_the_command_is_named(tmp_path
     assert codes.startswith("Answer: Codes cannot be decoded here")
     assert "run: pip install 'limner[eyes]'" in codes
     assert width.startswith("Answer: The picture is 300 x 100 pixels")
+    command = "reading text needs limner[eyes]; run: pip install 'limner[eyes]'"
+    assert statuses == [2, 6]
+    assert no_tables["error"]["message"] == f"the tables cannot be read: {command}"
+    assert f"The text was not read: {command}." in checked["criteria"][0]["evidence"]

@@ -279,7 +279,7 @@ async def test_of_two_processes_with_one_file_only_the_first_pays(
     assert cli.run(*words) == Done(
         status=2,
         err=f"limner: {path} is being drawn by another call; nothing was sent\n"
-        "  Choose another output_path, or draw several pictures with n.\n",
+        "  Choose another path, or ask for several pictures in one call.\n",
     )
     gate.open()
     assert first.end().out == f"{path}\n"

@@ -149,6 +149,19 @@ def test_a_file_that_is_not_there_is_bad_input(desk: CommandLine) -> None:
     assert (done.status, done.error["code"]) == (2, "FILE_NOT_FOUND")
 
 
+@pytest.mark.parametrize("last", ["pic.png", "missing.jpg"])
+def test_a_picture_at_the_end_is_no_question(
+    desk: CommandLine, model: ResponsesServer, last: str
+) -> None:
+    done = desk.run("inspect", "pic.png", last)
+    assert (done.status, done.out) == (2, "")
+    assert done.err == (
+        "limner: give a question\n"
+        f'  For example: limner inspect pic.png {last} "What does the error say?"\n'
+    )
+    assert model.requests == []
+
+
 def test_the_answer_streams_to_the_progress_display(
     desk: CommandLine, model: ResponsesServer
 ) -> None:

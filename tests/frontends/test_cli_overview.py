@@ -124,3 +124,31 @@ def test_a_command_without_its_words_shows_an_example(cli: CommandLine) -> None:
         err="limner: give a question\n"
         '  For example: limner inspect photo.png "What does the error say?"\n',
     )
+
+
+def test_a_file_name_may_start_with_a_hyphen_after_two_hyphens(cli: CommandLine) -> None:
+    (cli.studio.cwd / "-v.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
+    done = cli.run("render", "--size", "16x16", "--json", "--", "-v.svg")
+    assert (done.status, done.json["dimensions"]) == (0, {"width": 16, "height": 16})
+    assert cli.run("render", "-v.svg") == Done(
+        status=2,
+        err="limner: unrecognized arguments: -v.svg\n"
+        "  Write ./-v.svg for the file: a word that starts with a hyphen is an option.\n"
+        "  See: limner render --help\n",
+    )
+
+
+def test_words_without_quotes_are_told_to_have_them(cli: CommandLine) -> None:
+    assert cli.run("generate", "a", "red", "fox") == Done(
+        status=2,
+        err="limner: unrecognized arguments: red fox\n"
+        "  Put words that belong together in quotes.\n"
+        "  See: limner generate --help\n",
+    )
+
+
+def test_a_wrong_argument_has_the_name_of_its_option(cli: CommandLine) -> None:
+    assert cli.run("generate", "a fox", "--count", "0") == Done(
+        status=2, err="limner: --count must be at least 1\n"
+    )
+    assert cli.run("generate", " ").err == "limner: prompt is required and must not be blank\n"

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-# What the answer to `initialize` needs of limner: 39 modules when this was written.
-MAX_MODULES = 45
+# The modules of limner that were needed when this was written: 42 for the answer to `initialize`,
+# 108 for a quote.
+MAX_MODULES, MAX_QUOTE_MODULES = 43, 109
 
 
 def test_initialize_is_answered_with_few_modules(tmp_path: Path) -> None:
@@ -39,6 +40,10 @@ def test_a_quote_loads_neither_the_http_library_nor_an_image_library(tmp_path: P
     )
     loaded = _modules(code, tmp_path)
     assert {"httpx2", "httpcore2", "h11", "PIL", "limner.agent.loop"} & loaded == set()
+    needless = {"difflib", "email", "fastjsonschema", "importlib.metadata", "shutil", "tempfile"}
+    assert needless & loaded == set()
+    own = {name for name in loaded if name.startswith("limner.")}
+    assert len(own) <= MAX_QUOTE_MODULES, sorted(own)
 
 
 @pytest.mark.slow
@@ -67,6 +72,27 @@ assert gc.get_freeze_count() > before
 assert gc.callbacks == []
 """
     _modules(code, tmp_path)
+
+
+def test_a_command_ends_its_process_after_threads_and_exit_functions(tmp_path: Path) -> None:
+    code = """\
+import atexit, os, sys, threading
+from limner.frontends.cli.main import main
+goes_on, wrote = threading.Event(), []
+def write():
+    goes_on.wait()
+    wrote.append("thread")
+atexit.register(lambda: os.write(1, f"{wrote}".encode()))
+threading.Thread(target=write).start()
+threading._register_atexit(goes_on.set)
+sys.argv = ["limner"]
+main()
+os.write(1, b"never")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=False, env={}, cwd=tmp_path
+    )
+    assert (done.returncode, done.stdout) == (2, b"['thread']")
 
 
 def _modules(code: str, home: Path) -> set[str]:

@@ -136,6 +136,7 @@ def test_a_noun_that_begins_another_name_is_not_drawn_for_it() -> None:
     assert parsed.things == (Subject(asset="cat", words="cat"),)
     assert parsed.words("left out") == ["on", "coffee grinder", "mountain lion"]
     assert left_out("a cat juggling") == ["juggling"]
+    assert left_out("a man bird shrink") == ["man bird shrink"]
     assert drawn("a robot barista") == [("robot-standing", 1, None)]
 
 

@@ -138,6 +138,21 @@ def test_words_without_a_known_change_are_refused() -> None:
     assert "remove the tree" in (refused.value.hint or "")
 
 
+@pytest.mark.parametrize("words", ["move further", "move over", "put a bit"])
+def test_a_move_without_a_thing_or_a_place_is_refused(words: str) -> None:
+    with pytest.raises(InputInvalid, match="does not know this change"):
+        edited(first("a penguin on an iceberg"), words)
+
+
+def test_a_little_bit_to_a_place_is_a_move_to_that_place() -> None:
+    kept = first("a boat on the sea")
+    moved, wholly = (
+        edited(kept, f"move the boat {words}to the top") for words in ("little bit ", "")
+    )
+    assert moved.facts["changes"] == ["boat moved"]
+    assert placed(moved) == placed(wholly)
+
+
 def test_words_that_are_not_shown_are_left_out() -> None:
     drawn = edited(first("a lighthouse on a cliff"), "at sunset, with a storm coming")
     assert drawn.facts["left_out"] == ["coming"]
@@ -176,7 +191,7 @@ def test_the_unseen_edits_do_not_fail_but_for_the_one_that_must() -> None:
 
 WORDS = """
 the a it cat dog hat red night beach bigger left to on and , two more another except everything her
-with into text under one sky "HI" '
+with into text under one sky "HI" ' further over little bit slightly top corner beside middle of her
 """
 
 

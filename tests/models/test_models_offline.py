@@ -232,6 +232,9 @@ def test_what_a_service_drew_or_a_file_holds_is_edited() -> None:
     assert said("make it wider", after=painted) == ("image_edit", edit)
     words = "sharpen cat.png"
     assert said(words, after=ONE) == ("image_edit", {"image": "cat.png", "prompt": words})
+    cropped = {"image": "cat.png", "prompt": "crop cat.png to a square", "output_path": "sq.png"}
+    words = "crop cat.png to a square and save it as sq.png"
+    assert said(words) == ("image_edit", cropped)
     attached = ("image_edit", {"image": PHOTO, "prompt": "make it blue"})
     assert said("make it blue", PHOTO) == attached
 
@@ -368,6 +371,25 @@ def test_a_tool_of_another_program_is_called_if_the_user_names_it() -> None:
     assert told == f"shot is done and returned 1 picture.\n\n{IS_A_RULE}"
     look = [*taken, items.message("assistant", items.text_part("ok")), user("what is in it?")]
     assert next_step(look, offers)[0] == "inspect_image"
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "value"),
+    [
+        ({"type": ["string", "null"]}, "use set_level level=high", "high"),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "use set_level level 3", 3),
+        ({}, "use set_level level=x", "x"),
+        (True, "use set_level level=x", "x"),
+        ({"type": {"of": 1}, "enum": 3}, "use set_level level=x", None),
+    ],
+)
+def test_an_argument_of_a_client_may_have_any_schema(
+    kind: object, words: str, value: object
+) -> None:
+    shape = {"properties": {"level": kind}, "required": "level"}
+    offers = [*OFFERS, ToolOffer(name="set_level", description="", schema=shape)]
+    arguments = {} if value is None else {"level": value}
+    assert next_step([user(words)], offers) == ("set_level", arguments)
 
 
 def test_where_a_picture_is_and_what_it_cost_needs_no_tool() -> None:

@@ -330,3 +330,30 @@ def test_amounts_with_their_unit_are_numbers_and_paper_has_a_size() -> None:
             SequenceMessage(start="B", end="A", text="tell", dashed=True),
         ]
     )
+
+
+@pytest.mark.parametrize(
+    ("document", "place"),
+    [
+        ({"type": "bar", "series": [{"name": "a", "values": 1.5}]}, "$.series[0].values"),
+        (
+            {"type": "sequence", "actors": [{"name": "A"}], "messages": [{"from": ["A"], "to": 1}]},
+            "$.messages[0].from",
+        ),
+        (
+            {"type": "sequence", "actors": [{"name": "A"}], "messages": [["A", [], "hi"]]},
+            "$.messages[0][1]",
+        ),
+    ],
+)
+def test_a_value_of_a_wrong_type_is_refused_with_its_place(document: object, place: str) -> None:
+    with pytest.raises(InputInvalid) as refused:
+        read(document)
+    assert f"`{place}`" in refused.value.message
+
+
+def test_an_id_may_be_a_value_of_any_type() -> None:
+    actors = [{"id": ["x"], "name": "A"}, {"id": 2, "name": "B"}]
+    found, _ = read({"type": "sequence", "actors": actors, "messages": [[["x"], 2, "hi"]]})
+    assert isinstance(found, SequenceDiagram)
+    assert found.messages == [["A", "B", "hi"]]

@@ -333,9 +333,12 @@ def test_a_plain_file_is_opened_and_nothing_else(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     with open_plain(folder / "pic.png") as file:
         assert file.read() == b"pixels"
-    for odd in (folder / "pipe", folder):
-        with pytest.raises(StorageError, match="it is not a plain file"):
+    with pytest.raises(StorageError, match="it is not a plain file"):
+        open_plain(folder / "pipe")
+    for odd in (folder, Path(folder.anchor)):
+        with pytest.raises(StorageError, match="it is a folder") as refused:
             open_plain(odd)
+        assert refused.value.hint == "Add a file name to the path."
     with pytest.raises(StorageError) as caught:
         open_plain(folder / "gone.png")
     assert caught.value.code == "FILE_NOT_FOUND"

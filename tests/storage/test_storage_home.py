@@ -263,6 +263,7 @@ def test_a_large_home_of_an_earlier_version_says_that_it_is_brought_up_to_date(
 
 READER = """
     import asyncio, os, sys
+    import shutil, tempfile  # as nobody it may be unable to load more
     from pathlib import Path
     from limner.errors import StorageError
     from limner.storage.blobs import Blobs

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -590,3 +592,23 @@ def test_of_what_a_personality_does_not_declare_the_sandbox_decides(
 def test_an_entry_that_means_nothing_is_an_error_in_every_sandbox(world: World) -> None:
     with pytest.raises(SettingsError, match="no value here"):
         Reach.for_sandbox("read-only", home=world.limner, cwd=world.project, write=["${self}"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there it is always asked")
+@pytest.mark.parametrize(
+    "env",
+    [{}, {"TMPDIR": "{folder}"}, {"TMPDIR": "", "TMP": "{folder}"}, {"TEMP": "{folder}/missing"}],
+)
+def test_the_temp_folder_is_that_of_tempfile(env: dict[str, str], tmp_path: Path) -> None:
+    code = (
+        "import sys; from limner.storage.protected_paths import temp_folders; "
+        "first, was_loaded = temp_folders(), 'tempfile' in sys.modules; import tempfile; "
+        "print(*map(str, first), *map(str, temp_folders()), tempfile.gettempdir(), was_loaded)"
+    )
+    chosen = {name: value.format(folder=tmp_path) for name, value in env.items()}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=chosen
+    )
+    first, then, asked, was_loaded = done.stdout.split()
+    assert first == then == asked
+    assert was_loaded == str("TEMP" in env)

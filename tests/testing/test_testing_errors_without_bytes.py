@@ -46,7 +46,7 @@ CALLS: dict[str, Call] = {
     "quote": lambda lim, it: lim.quote("a fox", size=it),
     "import": lambda lim, it: lim.import_session(it),
     "delete": lambda lim, it: lim.delete_session(it),
-    "sound": lambda lim, it: lim.heard(it),
+    "sound": lambda lim, it: lim.read_audio(it),
 }
 FORMS: dict[str, Callable[[bytes], Any]] = {
     "bytes": bytes,

@@ -9,7 +9,7 @@ from PIL import Image
 from tests.testing.conftest import limner_fake
 
 from limner.dollars import format_usd
-from limner.errors import BudgetExceeded, InputInvalid
+from limner.errors import BudgetExceeded, InputInvalid, ProviderRefused
 from limner.testing import FakeServices
 
 __all__ = ["limner_fake"]
@@ -58,6 +58,16 @@ async def test_a_picture_that_fails_is_listed_with_its_error(limner_fake: FakeSe
     failed, drawn = sheet.pictures
     assert (failed.image, "No foxes." in str(failed.error)) == (None, True)
     assert drawn.error is None
+
+
+async def test_the_error_of_the_first_picture_is_raised_if_all_fail(
+    limner_fake: FakeServices,
+) -> None:
+    limner_fake.images.refuse("No foxes.")
+    limner_fake.images.refuse("No foxes.")
+    async with limner_fake.limner() as lim:
+        with pytest.raises(ProviderRefused, match="No foxes"):
+            await lim.sheet(prompts=["a fox"], models=["openai-image"], seeds=[1, 2])
 
 
 async def test_nothing_is_drawn_if_the_sum_is_over_the_budget(limner_fake: FakeServices) -> None:

@@ -11,7 +11,7 @@ from tests.testing.conftest import limner_fake
 
 import limner
 from limner import Limner
-from limner.errors import InputInvalid
+from limner.errors import InputInvalid, StorageError
 from limner.testing import FakeServices
 from limner.tools.base import ToolCall
 
@@ -162,3 +162,28 @@ async def test_a_model_gets_the_verdicts_and_the_sheet(limner_fake: FakeServices
     assert value["criteria"][0]["verdict"] == "pass"
     with Image.open(limner_fake.folder / "sheet.png") as sheet:
         assert sheet.size == (picture.width, picture.height)
+
+
+async def test_a_sheet_that_cannot_be_written_costs_what_its_verdicts_cost(
+    limner_fake: FakeServices,
+) -> None:
+    verdicts = [{"number": 1, "verdict": "pass", "evidence": "It smiles."}]
+    limner_fake.responses.reply(json.dumps({"verdicts": verdicts}))
+    one, folder = save(limner_fake.folder, "one.png", "white"), limner_fake.folder / "out"
+    folder.mkdir()
+
+    def replace_folder(_: limner.Progress) -> None:
+        if folder.is_dir():
+            folder.rmdir()
+            folder.write_text("a file")
+
+    async with limner_fake.limner(settings=MODEL) as lim:
+        with pytest.raises(StorageError) as failed:
+            await lim.check(
+                one,
+                expect=[OPEN[0]],
+                sheet=folder / "sheet.png",
+                progress=replace_folder,
+            )
+    assert failed.value.cost_usd == limner_fake.bill().cost_usd > 0
+    assert "It smiles." in failed.value.extras["report"]

@@ -33,6 +33,7 @@ class Conversation:
         lease: keeps other conversations from running turns in the session.
         options: may be changed between turns.
         cwd: the working folder; it may be changed between turns.
+        more_tools: see `TurnConfigBuilder.build`; it may be changed between turns.
         tools: returns the tools; called at the start of each turn.
         turn_configs: builds the configuration of each turn.
         parts: the components that turns use.
@@ -51,8 +52,10 @@ class Conversation:
         turn_configs: TurnConfigBuilder,
         parts: TurnParts,
         on_warning: Callable[[str], None] = logger.warning,
+        more_tools: Sequence[str] = (),
     ) -> None:
         self.session, self.options, self.cwd = session, options, cwd
+        self.more_tools = more_tools
         self._lease: Lease | None = lease
         self._tools, self._turn_configs, self._parts = tools, turn_configs, parts
         self._prompt_count: PromptCount | None = None
@@ -118,7 +121,12 @@ class Conversation:
         if self.turn is not None:
             raise UserError("A turn is running.", code="TURN_UNDER_WAY", hint="Steer it.")
         config = self._turn_configs.build(
-            self.options, session_id=self.session.id, cwd=self.cwd, ask=ask, schema=schema
+            self.options,
+            session_id=self.session.id,
+            cwd=self.cwd,
+            ask=ask,
+            schema=schema,
+            more_tools=self.more_tools,
         )
         self.turn = Turn(
             self.session,

@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Mapping
 from decimal import Decimal
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, cast
 
@@ -119,6 +118,8 @@ class Personalities:
         if personality_id in folders:
             return _read(folders[personality_id])
         ids = sorted(filter(_ID.fullmatch, folders))
+        from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
         near = get_close_matches(shorten(personality_id).lower(), ids, n=3, cutoff=0.7)
         raise InputInvalid(
             f"There is no personality {shorten(personality_id)!r}.",

@@ -34,6 +34,7 @@ RECALLABLE = f"{LEFT_OUT}; ask {IMAGE_RECALL.name} for it"
 
 # Brackets would end the note that contains the caption.
 _CLEAN = str.maketrans({"[": "(", "]": ")"})
+_TEXTS = ("input_text", "output_text")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
 
 
@@ -227,6 +228,8 @@ def _handle(part: Part) -> str:
 
 
 def _is_sendable(part: Part) -> bool:
+    if part.get("type") in _TEXTS and isinstance(part.get("text"), str):
+        return True  # most parts; a long conversation has many
     try:
         (view,) = parts([part])
     except InputInvalid:

@@ -47,6 +47,7 @@ from limner.errors import ImageError, StorageError
 from limner.imaging.fit.request import FitRequest, scale_into
 from limner.models.registry import KnownModel
 from limner.pictures.fitting import Fitting, conversation_request
+from limner.pictures.lineage import picture_from_row
 from limner.storage.store import Store
 from limner.tools.built_in.image_recall import IMAGE_RECALL
 from limner.wires.base import ModelPicture, Prompt
@@ -146,7 +147,7 @@ class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
                 if any(tool.name == IMAGE_RECALL.name for tool in prompt.tools)
                 else LEFT_OUT
             )
-            loads = {h: self._expect_load(one.picture, model.facts) for h, one in known.items()}
+            loads = self._expect_loads(known, model.facts)
             slots = apply_budget(slots, prompt.items, loads, model.facts, why)
             images = await self._load_images(slots, known, model.facts)
             slots = [_rule_out_unfit(slot, images) for slot in slots]
@@ -214,10 +215,9 @@ class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
         rows = await self.store.read(
             lambda tx: tx.all("conversation_pictures", handles=wanted, model=model)
         )
-        fields = ("handle", "mime", "width", "height", "size_bytes")
         return {
             row["handle"]: KnownPicture(
-                picture=Picture(**{name: row[name] for name in fields}),
+                picture=picture_from_row(row),
                 lineage=_lineage(row["parent_lineage"]) | _lineage(row["lineage"]),
                 is_quarantined=row["state"] == "quarantined",
                 is_accepted=row["state"] == "accepted",
@@ -225,20 +225,24 @@ class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
             for row in rows
         }
 
-    def _expect_load(self, picture: Picture, model: VisionModel) -> Load:
-        """What a picture will use at least, before it is fitted.
+    def _expect_loads(
+        self, known: Mapping[str, KnownPicture], model: VisionModel
+    ) -> dict[str, Load]:
+        """What each picture will use at least, before it is fitted.
 
         Its bytes are only known if it is sent unchanged. That is enough: the budget of pictures
         and tokens bounds how many are loaded.
         """
-        size = Size(picture.width, picture.height)
-        if self._is_sent_unchanged(picture, model):
-            return Load(picture.handle, picture.size_bytes, _tokens(model, size))
-        request = conversation_request(
-            size, model=model, detail="auto", images_in_request=MAX_PICTURES
-        )
-        fitted = Size(*scale_into(size, request.max_width, request.max_height))
-        return Load(picture.handle, 0, _tokens(model, fitted))
+        loads: dict[str, Load] = {}
+        tokens: dict[tuple[Size, bool], int] = {}  # most pictures of a conversation have one size
+        for handle, one in known.items():
+            picture = one.picture
+            is_unchanged = self._is_sent_unchanged(picture, model)
+            key = Size(picture.width, picture.height), is_unchanged
+            if key not in tokens:
+                tokens[key] = _expect_tokens(model, *key)
+            loads[handle] = Load(handle, picture.size_bytes if is_unchanged else 0, tokens[key])
+        return loads
 
     async def _load_images(
         self, slots: Iterable[PictureSlot], known: Mapping[str, KnownPicture], model: VisionModel
@@ -252,28 +256,28 @@ class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
                 details.setdefault(slot.handle, []).append(detail_for(model, slot.detail))
         # Fit for the largest usual request, so that a picture is the same in every request.
         most = max(count, budget_for(model).pictures)
-        found = await asyncio.gather(
-            *(
-                self._load_image(known[handle].picture, model, details[handle], most)
-                for handle in details
-            )
-        )
-        return {h: image for h, image in zip(details, found, strict=True) if image is not None}
+        images: dict[str, ModelPicture] = {}
+        missing: list[tuple[Picture, FitRequest | None]] = []
+        requests: dict[tuple[Size, str], FitRequest] = {}
+        for handle, wanted in details.items():
+            picture, request = known[handle].picture, None
+            if not self._is_sent_unchanged(picture, model):
+                size, detail = Size(picture.width, picture.height), _largest_detail(model, wanted)
+                if (request := requests.get((size, detail))) is None:
+                    request = requests[size, detail] = conversation_request(
+                        size, model=model, detail=detail, images_in_request=most
+                    )
+            if (kept := self.kept.find((handle, request))) is not None:
+                images[handle] = kept
+            else:
+                missing.append((picture, request))
+        found = await asyncio.gather(*(self._load_image(*each) for each in missing))
+        loaded = {picture.handle: image for (picture, _), image in zip(missing, found, strict=True)}
+        return images | {handle: image for handle, image in loaded.items() if image is not None}
 
     async def _load_image(
-        self, picture: Picture, model: VisionModel, details: Sequence[str], images_in_request: int
+        self, picture: Picture, request: FitRequest | None
     ) -> ModelPicture | None:
-        request = None
-        if not self._is_sent_unchanged(picture, model):
-            request = conversation_request(
-                Size(picture.width, picture.height),
-                model=model,
-                detail=_largest_detail(model, details),
-                images_in_request=images_in_request,
-            )
-        key = (picture.handle, request)
-        if (kept := self.kept.find(key)) is not None:
-            return kept
         try:
             mime = picture.mime
             if request is None:
@@ -283,7 +287,7 @@ class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
                 mime = fitted.mime
         except (ImageError, StorageError):
             return None
-        return self.kept.keep(key, ModelPicture(mime=mime, data=data))
+        return self.kept.keep((picture.handle, request), ModelPicture(mime=mime, data=data))
 
     def _is_sent_unchanged(self, picture: Picture, model: VisionModel) -> bool:
         """Whether the settings want a picture unchanged, and the model takes it like that."""
@@ -301,6 +305,15 @@ def _largest_detail(model: VisionModel, details: Iterable[str]) -> str:
     wanted = {"high" if detail == "low" else detail for detail in details}
     found = next(detail for detail in ("original", "auto", *wanted) if detail in wanted)
     return detail_for(model, found)
+
+
+def _expect_tokens(model: VisionModel, size: Size, is_unchanged: bool) -> int:
+    if not is_unchanged:
+        request = conversation_request(
+            size, model=model, detail="auto", images_in_request=MAX_PICTURES
+        )
+        size = Size(*scale_into(size, request.max_width, request.max_height))
+    return _tokens(model, size)
 
 
 def _rule_out_unfit(slot: PictureSlot, images: Mapping[str, ModelPicture]) -> PictureSlot:

@@ -5,7 +5,7 @@ An option comes before the personality, and the personality before the settings.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +71,11 @@ class TurnConfigBuilder(msgspec.Struct, frozen=True, kw_only=True):
         cwd: Path,
         ask: Callable[[Question], Awaitable[bool]] = answer_no,
         schema: Mapping[str, Any] | None = None,
+        more_tools: Sequence[str] = (),
     ) -> TurnConfig:
         """The configuration of a turn of a session with these options.
+
+        ``more_tools`` are offered with the tools that a personality names.
 
         Raises:
             InputInvalid: there is no such personality.
@@ -85,7 +88,9 @@ class TurnConfigBuilder(msgspec.Struct, frozen=True, kw_only=True):
         )
         found = FoundModel(model=resolved.model, effort=resolved.effort)
         budget_usd = personality.budget_usd if options.budget_usd is None else options.budget_usd
-        toolset = personality.toolset if options.toolset is None else options.toolset
+        toolset = options.toolset
+        if toolset is None and personality.toolset is not None:
+            toolset = (*personality.toolset, *more_tools)
         context = ToolContext(
             session_id=session_id,
             cwd=cwd,

@@ -265,19 +265,21 @@ def cells_of(row: RowResult, columns: tuple[str, ...] = ()) -> dict[str, Any]:
     whole = row.as_json()
     result: Any = whole["result"] or {}
     error: Any = whole["error"] or {}
+    # The texts in a drawing are a list: only a text is an answer.
+    answer = said if isinstance(said := result.get("text"), str) else None
     return {
         "key": row.row_key,
         "state": row.state,
         "tool": row.tool,
         "path": result.get("path"),
-        "answer": result.get("text"),
+        "answer": answer,
         "cost_usd": whole["cost_usd"],
         "cost_source": row.cost_source,
         "tries": row.tries,
         "error": error.get("message"),
         "arguments": row.arguments,
         "result": row.result,
-    } | _members(result.get("text"), columns)
+    } | _members(answer, columns)
 
 
 def _members(answer: str | None, columns: tuple[str, ...]) -> dict[str, str | None]:

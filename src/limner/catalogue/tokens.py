@@ -10,7 +10,6 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
-from fractions import Fraction
 from math import ceil, isqrt
 from typing import TypeVar
 
@@ -240,8 +239,13 @@ def _divide_up(amount: int, by: int) -> int:
 
 def _scale(size: Size, longest: int) -> Size:
     """The same shape with another longer edge; half pixels round to even."""
-    width, height = (max(1, round(Fraction(edge * longest, max(size)))) for edge in size)
+    width, height = (max(1, _divide_to_even(edge * longest, max(size))) for edge in size)
     return Size(width, height)
+
+
+def _divide_to_even(amount: int, by: int) -> int:
+    whole, rest = divmod(amount, by)
+    return whole + (2 * rest > by or (2 * rest == by and whole % 2))
 
 
 def _fit_edge(size: Size, max_edge: int) -> Size:

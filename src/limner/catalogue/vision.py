@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
@@ -217,6 +216,8 @@ def vision_model(name: str) -> VisionModel:
     model = unlisted(name)
     if model is not None and service is not None and service.any_model:
         return model
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
     nearest = get_close_matches(name[:80].lower(), known, n=3, cutoff=0.5)
     raise InputInvalid(
         f"There is no vision model {name[:80]!r}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from limner.eyes.evidence import Evidence, EyesQuestion, Finding, kind
 from limner.eyes.quotes import QUOTED_IS_DATA, cleaned, quoted
@@ -32,7 +32,6 @@ _ANY_SHAPE = frozenset({"shap", "object", "figur"})
 _CONTROL_KINDS = {
     "button": "button",
     "checkbox": "checkbox",
-    "checkbox's": "checkbox",
     "tickbox": "checkbox",
     "radio": "radio",
     "toggl": "toggle",
@@ -75,7 +74,7 @@ def _named(controls: Sequence[Control], wanted: Sequence[str]) -> list[Control]:
     if not wanted:
         return list(controls) if len(controls) == 1 else []
     shared = [(len(hits(wanted, control.label)), control) for control in controls]
-    most = max(count for count, _ in shared)
+    most = max((count for count, _ in shared), default=0)
     best = [control for count, control in shared if count == most and most]
     exact = [control for control in best if len(stems(control.label)) == most]
     return exact if len(exact) == 1 else best
@@ -430,8 +429,3 @@ def code_language(query: EyesQuestion) -> Finding | None:
         evidence=("Names, file endings and words of the code in the text point to it.",),
         caveats=("It was inferred from the text.",),
     )
-
-
-def list_controls(controls: Iterable[Control]) -> str:
-    """Controls in one line."""
-    return "; ".join(f"{one.kind} {quoted(one.label)} {quoted(one.state)}" for one in controls)

@@ -29,6 +29,9 @@ _ABOUT_THE_PICTURE = (
     *("main", "dominant", "overall", "mostly", "mainly", "contain", "contains", "exist"),
 )
 
+_TO_CHECK = re.compile(
+    r"^(?:please )?(?:check|verify|see|tell me|say) (?:that|whether|if) (it|this|there) (is|are)\b"
+)
 _YES_OR_NO = re.compile(r"(?:is|are|was|were|does|do|did|has|have|can|will)\b")
 
 Answerer = Callable[[EyesQuestion], Finding | None]
@@ -143,7 +146,9 @@ RULES = (
     _rule(
         "size",
         r"dimensions?|resolution|aspect(?: ratio)?|proportions?|width|height|megapixels?|pixels"
-        r"|how (?:big|large|wide|tall|high)|(?:what|image|picture|photo) size|size of (?!the file)",
+        r"|how (?:big|large|wide|tall|high)|(?:what|image|picture|photo) size|size of (?!the file)"
+        r"|what(?:'s| is) (?:its|the) size|^(?:the )?size(?=\W*$)"
+        r"|is (?:it|this|the (?:picture|image|photo)) (?:landscape|portrait|square)(?=\W*$)",
         measured.size,
         about_all=True,
     ),
@@ -187,6 +192,7 @@ RULES = (
         "describe",
         r"what (?:do|can) you see|describe|description|what(?:'s| is) (?:this|it|that)"
         r"|what(?:'s| is) (?:in|on) (?:it|this|the (?:picture|image|photo|screen(?:shot)?))"
+        r"|what(?:'s| is) (?:shown|depicted|visible)"
         r"|what does (?:it|this|the (?:picture|image|photo)) show|summar(?:y|i[sz]e)",
         report.summary,
         needs_ocr=True,
@@ -262,5 +268,9 @@ def _is_about_codes_or_text(question: str) -> bool:
 
 
 def normalize(question: str) -> str:
-    """A question in lower case with single spaces, as the patterns expect it."""
-    return " ".join(question[:MAX_QUESTION_CHARS].lower().split())
+    """A question in lower case with single spaces, as the patterns expect it.
+
+    "Check that it is red" asks: is it red?
+    """
+    plain = " ".join(question[:MAX_QUESTION_CHARS].lower().split())
+    return _TO_CHECK.sub(r"\2 \1", plain)

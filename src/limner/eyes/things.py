@@ -30,7 +30,7 @@ _COUNT = re.compile(r"\bhow many\b|\bnumber of\b|\bcount\b")
 _EXISTS = re.compile(r"\b(?:is|are) there\b|\b(?:do|can) you see\b|\bdoes (?:it|this)\b.*\bshow\b")
 _LIST = re.compile(
     r"\b(?:what|which) (?:objects?|things?|animals?|items)\b"
-    r"|\bwhat(?:'s| is| was) (?:drawn|(?:in|on) it)\b"
+    r"|\bwhat(?:'s| is| was) (?:drawn|shown|depicted|(?:in|on) it)\b"
     r"|\bwhat(?:'s| is| was) in (?:the|this) (?:photo|picture|image|drawing)"
     r"|\bwhat (?:(?:did|have) )?you (?:have )?(?:draw|drew|drawn|paint|painted)\b"
 )

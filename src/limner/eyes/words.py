@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import lru_cache
 
 _TOKEN = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
 
@@ -73,9 +73,11 @@ _IRREGULAR = {
 }
 
 
-@cache
+# The words come from pictures of strangers, so there is no end of them.
+@lru_cache(maxsize=10_000)
 def stem(word: str) -> str:
     """A word without its ending, so that its forms are equal."""
+    word = word.removesuffix("'s").removesuffix("\u2019s")
     word = _IRREGULAR.get(word, word)
     if len(word) > 4 and word.endswith("ies"):
         return f"{word[:-3]}y"
@@ -95,7 +97,7 @@ def tokens(text: str) -> list[str]:
 
 def stems(text: str) -> list[str]:
     """The words of a text without their endings."""
-    return [stem(word.removesuffix("'s").removesuffix("\u2019s")) for word in tokens(text)]
+    return [stem(word) for word in tokens(text)]
 
 
 def content(question: str, *, besides: Iterable[str] = ()) -> list[str]:

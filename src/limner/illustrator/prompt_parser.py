@@ -501,9 +501,13 @@ class _Parser(msgspec.Struct):
         if group.startswith("person") or group == "face-costume":
             return rest
         thing = self.things.remove_last()
-        last = max(at for at, use in enumerate(self.uses) if use.words.endswith(thing.words))
+        *before, noun = thing.words.split()
+        last = max((at for at, use in enumerate(self.uses) if use.words.endswith(noun)), default=0)
+        first = last
+        for word in reversed(before):  # "man bird" is one thing, and has two uses
+            first -= first > 0 and self.uses[first - 1].words.endswith(word)
         # The relation to it comes after it.
-        self.uses[last:] = [replace(use, state="left out") for use in self.uses[last + 1 :]]
+        self.uses[first:] = [replace(use, state="left out") for use in self.uses[last + 1 :]]
         return f"{thing.words} {rest}"
 
     def _lift(self) -> None:

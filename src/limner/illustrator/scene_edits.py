@@ -581,7 +581,7 @@ class _Editor(msgspec.Struct, kw_only=True):
             at = next(place for place, word in enumerate(rest) if word == "beside")
             wish = self._beside(self._named(rest[at + 1 :])[0], side)
             names = rest[:at]
-        elif position is not None and not slight:
+        elif position is not None and not (slight and steps):
             wish, names = position, bare
         elif steps:
             names = tuple(w for w in bare if w not in edit_words.STEPS and w != "to")
@@ -626,6 +626,8 @@ class _Editor(msgspec.Struct, kw_only=True):
 
     def _put(self, words: Words) -> None:
         """Put a thing that is there to another place, or a new thing into the picture."""
+        if not words:
+            return
         bare = _without_articles(words)
         named, wish = _cut_position(words)
         if wish is not None and not edit_words.BESIDE.search(" ".join(words)):

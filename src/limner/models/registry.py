@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -113,19 +112,18 @@ class UnknownModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
-    """A model, the reasoning effort in its name, and earlier names that are not models."""
+    """A model that was found by its name or by a role.
+
+    Attributes:
+        model: the model.
+        effort: the reasoning effort in its name.
+        by: what chose it.
+        unknown: the names before it that are not models.
+    """
 
     model: KnownModel
     effort: Effort | None = None
-    passed_over: tuple[UnknownModel, ...] = ()
-
-
-class Resolution(msgspec.Struct, frozen=True, kw_only=True):
-    """The chosen model, the origin of the choice, and earlier names that are not models."""
-
-    model: KnownModel
-    effort: Effort | None
-    by: By
+    by: By = "named"
     unknown: tuple[UnknownModel, ...] = ()
 
 
@@ -216,7 +214,7 @@ class Registry:
         found = self.find(name)
         return vision_model(name) if found is None else found.model.facts
 
-    def resolve(self, *, active: str | None = None) -> Resolution | None:
+    def resolve(self, *, active: str | None = None) -> FoundModel | None:
         """The model for pictures: the first of these names that is a model.
 
         The role ``vision``, the role ``default``, the model that is active in the session, the
@@ -236,15 +234,13 @@ class Registry:
             if found is not None and found.model.name == OFFLINE and by != "vision":
                 continue
             if found is not None:
-                return Resolution(
-                    model=found.model, effort=found.effort, by=by, unknown=tuple(unknown)
-                )
+                return replace(found, by=by, unknown=tuple(unknown))
             unknown.append(UnknownModel(by=by, name=name, near=tuple(self.near(name))))
         for model in self._available():
-            return Resolution(model=model, effort=None, by="first", unknown=tuple(unknown))
+            return FoundModel(model=model, by="first", unknown=tuple(unknown))
         return None
 
-    def resolve_conversation_model(self, *, named: str | None = None) -> Resolution:
+    def resolve_conversation_model(self, *, named: str | None = None) -> FoundModel:
         """The model for a conversation: the first of these that is set or available.
 
         The ``named`` one, the role ``default``, the first available, ``limner/offline``. A model
@@ -260,16 +256,15 @@ class Registry:
         )
         for by, name in chosen:
             if name:
-                found = self._conversation_model(name)
-                return Resolution(model=found.model, effort=found.effort, by=by)
+                return replace(self._conversation_model(name), by=by)
         for model in self._available():
             if model.api != EMBEDDED:
-                return Resolution(model=model, effort=None, by="first")
+                return FoundModel(model=model, by="first")
         if not self._embedded:
             raise UserError(
                 "There is no model to talk to.", code=NO_MODEL, hint="Set a key: OPENAI_API_KEY=…"
             )
-        return Resolution(model=_offline(), effort=None, by="offline")
+        return FoundModel(model=_offline(), by="offline")
 
     def near(self, name: str) -> list[str]:
         """The names of similar models."""
@@ -385,6 +380,8 @@ class Registry:
 
 
 def _nearest(name: str, names: Iterable[str]) -> list[str]:
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
     return get_close_matches(name[:80].lower(), list(names), n=3, cutoff=0.5)
 
 

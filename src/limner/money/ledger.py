@@ -7,7 +7,7 @@ that any number of calls, in any number of processes, stay below every cap toget
 from __future__ import annotations
 
 import asyncio
-import secrets
+import os
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError
@@ -62,7 +62,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def new_job_id() -> str:
     """An id for a request, before it is sent."""
-    return f"job_{secrets.token_hex(8)}"
+    return f"job_{os.urandom(8).hex()}"
 
 
 class Money:

@@ -79,32 +79,29 @@ def is_drawn_here(tx: Transaction, handle: str) -> bool:
 
     Only then it contains no text of another author.
     """
-    wanted: str | None = handle
-    for _ in range(MAX_ANCESTORS):
-        row = None if wanted is None else tx.one("picture_get", handle=wanted)
-        if row is None:
-            return False
-        record = _record(row)
+    for record in _forms(tx, handle):
         if record.is_drawn_from_words:
             return True
         if record.lineage.get("untrusted"):
             return False
-        wanted = record.parent
     return False
 
 
 def is_made_here(tx: Transaction, handle: str) -> bool:
     """Whether limner had a provider draw a picture, or one it is another form of."""
+    return any("provider" in record.lineage for record in _forms(tx, handle))
+
+
+def _forms(tx: Transaction, handle: str) -> Iterator[PictureRecord]:
+    """A picture, the one it is another form of, and so on."""
     wanted: str | None = handle
     for _ in range(MAX_ANCESTORS):
         row = None if wanted is None else tx.one("picture_get", handle=wanted)
         if row is None:
-            return False
+            return
         record = _record(row)
-        if "provider" in record.lineage:
-            return True
+        yield record
         wanted = record.parent
-    return False
 
 
 def picture_from_row(row: Row) -> Picture:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 
@@ -103,7 +102,7 @@ def _illustrator(needs: DrawingNeeds) -> ProviderSpec:
 def _find_provider(name: str, specs: Mapping[str, ProviderSpec]) -> ProviderSpec:
     if name in specs:
         return specs[name]
-    near = difflib.get_close_matches(name, specs, n=1)
+    near = _nearest(name, specs)
     raise InputInvalid(
         f"there is no provider {name[:80]!r}; there are {', '.join([AUTO, *specs])}",
         field="provider",
@@ -117,12 +116,18 @@ def _find_by_model(model: str, specs: Mapping[str, ProviderSpec]) -> ProviderSpe
         if has_row or (model.startswith(f"{spec.name}/") and spec.model(model) is not None):
             return spec
     ids = [row.id for spec in specs.values() for row in spec.models]
-    near = difflib.get_close_matches(model, ids, n=1)
+    near = _nearest(model, ids)
     raise InputInvalid(
         f"no provider has a model {model[:80]!r}",
         field="model",
         hint=f"Did you mean {near[0]!r}?" if near else "Run `limner models` for the list.",
     )
+
+
+def _nearest(name: str, known: Iterable[str]) -> list[str]:
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
+    return get_close_matches(name, list(known), n=1)
 
 
 def _choose_model(

@@ -59,14 +59,18 @@ class ComfyUI:
         self._connection = connection
         self._listens = websocket.is_installed() if listens is None else listens
 
-    async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
+    async def generate(
+        self, request: ImageRequest, sink: Sink, callbacks: ProviderCallbacks
+    ) -> Receipt:
         """Draw one picture and write its bytes to the sink; raises as `Provider.generate`."""
         client_id = uuid4().hex
-        progress = ComfyProgress(desk, self._connection.clock, pictures=request.partial_pictures)
+        progress = ComfyProgress(
+            callbacks, self._connection.clock, pictures=request.partial_pictures
+        )
         job = self._job(progress.clock, self._workflow(request), client_id=client_id)
         listener = asyncio.ensure_future(self._listen(client_id, progress))
         try:
-            return _as_free(await job.generate(request, sink, progress.desk), job)
+            return _as_free(await job.generate(request, sink, progress.callbacks), job)
         finally:
             listener.cancel()
             await asyncio.gather(listener, return_exceptions=True)
@@ -76,11 +80,11 @@ class ComfyUI:
         return await self._job(self._connection.clock).find(request, since_ms=since_ms)
 
     async def resume(
-        self, job: RemoteJob, request: ImageRequest, sink: Sink, desk: ProviderCallbacks
+        self, job: RemoteJob, request: ImageRequest, sink: Sink, callbacks: ProviderCallbacks
     ) -> Receipt:
         """Wait for a job that was started earlier. If the caller cancels, the job continues."""
         resumed = self._job(self._connection.clock)
-        return _as_free(await resumed.resume(job, request, sink, desk), resumed)
+        return _as_free(await resumed.resume(job, request, sink, callbacks), resumed)
 
     def _job(
         self, clock: Clock, workflow: Workflow | None = None, *, client_id: str = ""
@@ -120,8 +124,8 @@ class ComfyProgress:
         pictures: how many previews to show.
     """
 
-    def __init__(self, desk: ProviderCallbacks, clock: Clock, *, pictures: int) -> None:
-        self._desk, self._clock = desk, clock
+    def __init__(self, callbacks: ProviderCallbacks, clock: Clock, *, pictures: int) -> None:
+        self._desk, self._clock = callbacks, clock
         self._pictures = pictures
         self._started = clock.now()
         self._job_id: str | None = None
@@ -135,7 +139,7 @@ class ComfyProgress:
         return self._job_id
 
     @property
-    def desk(self) -> ProviderCallbacks:
+    def callbacks(self) -> ProviderCallbacks:
         """The callbacks for the code that polls."""
         return ProviderCallbacks(
             journal=self._journal, progress=self._polled, withdraw=self._desk.withdraw

@@ -92,7 +92,9 @@ class Diffusers:
         self._clock = connection.clock
         self._worker = worker
 
-    async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
+    async def generate(
+        self, request: ImageRequest, sink: Sink, callbacks: ProviderCallbacks
+    ) -> Receipt:
         """Draw one picture and write its bytes to the sink; raises as `Provider.generate`.
 
         Raises:
@@ -111,10 +113,10 @@ class Diffusers:
                     event = _parse(head)
                     if event.event == "drawn":
                         break
-                    desk.progress(_progress(event, self._clock.now() - started))
+                    callbacks.progress(_progress(event, self._clock.now() - started))
             except asyncio.CancelledError:
                 # The end of the block kills the process, and it costs nothing.
-                desk.withdraw()
+                callbacks.withdraw()
                 raise
         sink.write(picture)
         extras = {

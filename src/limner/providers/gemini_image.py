@@ -74,7 +74,9 @@ class GeminiImage:
             headers={"x-goog-api-key": connection.key},
         )
 
-    async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
+    async def generate(
+        self, request: ImageRequest, sink: Sink, callbacks: ProviderCallbacks
+    ) -> Receipt:
         """Draw one picture and write its bytes to the sink; raises as `Provider.generate`."""
         model = _model(request)
         body = msgspec.json.encode(_body(request, model))
@@ -92,7 +94,7 @@ class GeminiImage:
                 max_json_bytes=MAX_JSON_BYTES,
             )
 
-        desk.progress(Progress(message=f"{SPEC.title} is drawing", elapsed_s=0.0))
+        callbacks.progress(Progress(message=f"{SPEC.title} is drawing", elapsed_s=0.0))
         answer = as_object(await send_with_retries(attempt, self.service.clock))
         return await self.read_batched(answer, request, model, sink)
 

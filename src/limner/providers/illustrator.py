@@ -13,9 +13,11 @@ class Illustrator:
     def __init__(self, illustrate: Illustrate) -> None:
         self._illustrate = illustrate
 
-    async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
+    async def generate(
+        self, request: ImageRequest, sink: Sink, callbacks: ProviderCallbacks
+    ) -> Receipt:
         """Draw one picture and write its bytes to the sink; raises what the illustrator raises."""
-        desk.progress(Progress(message="The illustrator is drawing", elapsed_s=0.0))
+        callbacks.progress(Progress(message="The illustrator is drawing", elapsed_s=0.0))
         png, facts, scene = await self._illustrate(request)
         sink.write(png)
         return Receipt(prompt_used=request.prompt, cost_nano=0, extras=facts, scene=scene)

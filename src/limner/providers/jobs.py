@@ -114,33 +114,41 @@ class JobProvider(ABC):
         """
         return None
 
-    async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
+    async def generate(
+        self, request: ImageRequest, sink: Sink, callbacks: ProviderCallbacks
+    ) -> Receipt:
         """Draw one picture and write its bytes to the sink; raises as `Provider.generate`."""
         try:
             request = await send_with_retries(lambda: self.prepare(request), self._clock)
         except asyncio.CancelledError:
-            desk.withdraw()
+            callbacks.withdraw()
             raise
         counted, started = _CountingSink(sink), self._clock.now()
-        status = await send_with_retries(lambda: self._create(request, counted, desk), self._clock)
+        status = await send_with_retries(
+            lambda: self._create(request, counted, callbacks), self._clock
+        )
         try:
-            await desk.journal(status.job)
-            return await self._finish(status.job, status, request, counted, desk, started=started)
+            await callbacks.journal(status.job)
+            return await self._finish(
+                status.job, status, request, counted, callbacks, started=started
+            )
         except asyncio.CancelledError:
-            await run_shielded(self._cancel(status.job, desk))
+            await run_shielded(self._cancel(status.job, callbacks))
             raise
         except JobTaken as error:
             raise self.confused(f"{self._title} named another request's job") from error
 
     async def resume(
-        self, job: RemoteJob, request: ImageRequest, sink: Sink, desk: ProviderCallbacks
+        self, job: RemoteJob, request: ImageRequest, sink: Sink, callbacks: ProviderCallbacks
     ) -> Receipt:
         """Wait for a job that was started earlier. If the caller cancels, the job continues."""
         started = self._clock.now()
-        return await self._finish(job, None, request, _CountingSink(sink), desk, started=started)
+        return await self._finish(
+            job, None, request, _CountingSink(sink), callbacks, started=started
+        )
 
     async def _create(
-        self, request: ImageRequest, sink: _CountingSink, desk: ProviderCallbacks
+        self, request: ImageRequest, sink: _CountingSink, callbacks: ProviderCallbacks
     ) -> JobStatus:
         """Start a job. If its id did not arrive, ask the service for it."""
         since_ms = int(time.time() * 1000)
@@ -148,18 +156,20 @@ class JobProvider(ABC):
         try:
             return await asyncio.shield(creation)
         except asyncio.CancelledError:
-            await run_shielded(self._cancel_creation(creation, request, desk, since_ms=since_ms))
+            await run_shielded(
+                self._cancel_creation(creation, request, callbacks, since_ms=since_ms)
+            )
             raise
         except ProviderError as error:
             if not error.may_be_billed or sink.count:
                 raise
-            return await self._find_lost(error, request, desk, since_ms=since_ms)
+            return await self._find_lost(error, request, callbacks, since_ms=since_ms)
 
     async def _find_lost(
         self,
         failure: ProviderError,
         request: ImageRequest,
-        desk: ProviderCallbacks,
+        callbacks: ProviderCallbacks,
         *,
         since_ms: int,
     ) -> JobStatus:
@@ -172,7 +182,7 @@ class JobProvider(ABC):
         try:
             async with asyncio.timeout(FIND_TIMEOUT_S):
                 found = await self.find(request, since_ms=since_ms)
-                job = await desk.claim(found or ())
+                job = await callbacks.claim(found or ())
         except (LimnerError, TimeoutError):
             raise failure from None
         if job is not None:
@@ -188,13 +198,13 @@ class JobProvider(ABC):
         status: JobStatus | None,
         request: ImageRequest,
         sink: _CountingSink,
-        desk: ProviderCallbacks,
+        callbacks: ProviderCallbacks,
         *,
         started: float,
     ) -> Receipt:
         first_cost_nano = None if status is None else status.cost_nano
         try:
-            ended = await self._wait(job, status, sink, desk, started=started)
+            ended = await self._wait(job, status, sink, callbacks, started=started)
             await self._collect(ended, sink)
         except LimnerError as error:
             error.extras.setdefault("provider", self.service.vendor.provider)
@@ -213,7 +223,7 @@ class JobProvider(ABC):
         job: RemoteJob,
         status: JobStatus | None,
         sink: _CountingSink,
-        desk: ProviderCallbacks,
+        callbacks: ProviderCallbacks,
         *,
         started: float,
     ) -> JobStatus:
@@ -225,7 +235,7 @@ class JobProvider(ABC):
                 raise BadProviderImage(f"{self._title} sent a picture before it was done")
             if elapsed_s >= DEADLINE_S:
                 raise self._timeout(job)
-            desk.progress(self._progress(status, elapsed_s))
+            callbacks.progress(self._progress(status, elapsed_s))
             pause_s = min(pause_s, DEADLINE_S - elapsed_s)
             await self._clock.sleep(pause_s)
             left_s = max(DEADLINE_S - elapsed_s - pause_s, FIRST_POLL_S)
@@ -274,7 +284,7 @@ class JobProvider(ABC):
         self,
         creation: asyncio.Future[JobStatus],
         request: ImageRequest,
-        desk: ProviderCallbacks,
+        callbacks: ProviderCallbacks,
         *,
         since_ms: int,
     ) -> None:
@@ -283,12 +293,12 @@ class JobProvider(ABC):
             async with asyncio.timeout(self.cancel_timeout_s):
                 await asyncio.wait([creation], timeout=self.cancel_timeout_s / 2)
                 if creation.done() and _was_rejected(creation):
-                    desk.withdraw()
+                    callbacks.withdraw()
                     return
                 found = await self._created_jobs(creation, request, since_ms=since_ms)
-                job = await desk.claim(found)
+                job = await callbacks.claim(found)
                 if job is not None:
-                    await self._cancel(job, desk)
+                    await self._cancel(job, callbacks)
 
     async def _created_jobs(
         self, creation: asyncio.Future[JobStatus], request: ImageRequest, *, since_ms: int
@@ -298,11 +308,11 @@ class JobProvider(ABC):
         creation.cancel()
         return await self.find(request, since_ms=since_ms) or ()
 
-    async def _cancel(self, job: RemoteJob, desk: ProviderCallbacks) -> None:
+    async def _cancel(self, job: RemoteJob, callbacks: ProviderCallbacks) -> None:
         with contextlib.suppress(LimnerError, TimeoutError):
             async with asyncio.timeout(self.cancel_timeout_s):
                 if await self.cancel(job):
-                    desk.withdraw()
+                    callbacks.withdraw()
 
     @property
     def _title(self) -> str:

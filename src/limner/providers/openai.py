@@ -21,7 +21,9 @@ class OpenAIDalle:
     def __init__(self, connection: Connection) -> None:
         self._api = _images_api(connection, "openai-dalle")
 
-    async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
+    async def generate(
+        self, request: ImageRequest, sink: Sink, callbacks: ProviderCallbacks
+    ) -> Receipt:
         """Draw one picture and write its bytes to the sink; raises as `Provider.generate`."""
         fields = {
             "model": request.model,
@@ -31,7 +33,7 @@ class OpenAIDalle:
             "response_format": "b64_json",
             "n": 1,
         }
-        drawn = await self._api.draw(request, fields, sink, desk)
+        drawn = await self._api.draw(request, fields, sink, callbacks)
         return Receipt(prompt_used=drawn.revised_prompt or request.prompt)
 
 
@@ -44,10 +46,12 @@ class OpenAIImage:
         self._api = _images_api(connection, "openai-image")
         self.service = self._api.service
 
-    async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
+    async def generate(
+        self, request: ImageRequest, sink: Sink, callbacks: ProviderCallbacks
+    ) -> Receipt:
         """Draw one picture and write its bytes to the sink; raises as `Provider.generate`."""
         model = _model(request)
-        drawn = await self._api.draw(request, self._fields(request, model), sink, desk)
+        drawn = await self._api.draw(request, self._fields(request, model), sink, callbacks)
         return _receipt(drawn, request, model)
 
     def batch_request(self, request: ImageRequest) -> ModelRequest:

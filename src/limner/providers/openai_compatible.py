@@ -53,7 +53,9 @@ class OpenAICompatible:
         self._api = ImagesApi(service, query=query, paid=self._paid)
         self._is_azure = is_azure
 
-    async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
+    async def generate(
+        self, request: ImageRequest, sink: Sink, callbacks: ProviderCallbacks
+    ) -> Receipt:
         """Draw one picture and write its bytes to the sink; raises as `Provider.generate`."""
         fields: dict[str, str | int | bool] = {
             "prompt": request.prompt,
@@ -64,12 +66,12 @@ class OpenAICompatible:
             fields["model"] = request.model
         in_base64 = self._answer_format(request)
         try:
-            drawn = await self._api.draw(request, fields | in_base64, sink, desk)
+            drawn = await self._api.draw(request, fields | in_base64, sink, callbacks)
         except ProviderBadRequest as error:
             if not in_base64 or error.extras.get("provider_code") not in UNKNOWN_FIELD_CODES:
                 raise
             # The server rejected the request because of that field, so nothing was drawn.
-            drawn = await self._api.draw(request, fields, sink, desk)
+            drawn = await self._api.draw(request, fields, sink, callbacks)
         prompt_used = drawn.revised_prompt or request.prompt
         return Receipt(prompt_used=prompt_used, cost_nano=None if self._paid else 0)
 

@@ -49,7 +49,7 @@ class ImagesApi:
         self._paid = paid
 
     async def draw(
-        self, request: ImageRequest, fields: Fields, sink: Sink, desk: ProviderCallbacks
+        self, request: ImageRequest, fields: Fields, sink: Sink, callbacks: ProviderCallbacks
     ) -> ImagesReply:
         """Request one picture, drawn from the request's sources if it has any.
 
@@ -60,12 +60,12 @@ class ImagesApi:
             BadProviderImage: it answered without a picture.
         """
         title = self.service.vendor.title
-        desk.progress(Progress(message=f"{title} is drawing", elapsed_s=0.0))
+        callbacks.progress(Progress(message=f"{title} is drawing", elapsed_s=0.0))
         body = _RequestBody(request, fields)
         send = self._stream if request.partial_pictures else self._send
 
         async def attempt() -> Mapping[str, Any]:
-            return as_object(await send(body, sink, desk))
+            return as_object(await send(body, sink, callbacks))
 
         return await self.read(await send_with_retries(attempt, self.service.clock), sink)
 
@@ -89,7 +89,7 @@ class ImagesApi:
     def _url(self, body: _RequestBody) -> str:
         return f"{self.service.base_url}{body.path}{self._query}"
 
-    async def _send(self, body: _RequestBody, sink: Sink, desk: ProviderCallbacks) -> Any:
+    async def _send(self, body: _RequestBody, sink: Sink, callbacks: ProviderCallbacks) -> Any:
         return await self.service.call(
             "POST",
             self._url(body),
@@ -101,9 +101,9 @@ class ImagesApi:
             sink=sink,
         )
 
-    async def _stream(self, body: _RequestBody, sink: Sink, desk: ProviderCallbacks) -> Any:
+    async def _stream(self, body: _RequestBody, sink: Sink, callbacks: ProviderCallbacks) -> Any:
         """Send the request, and show partial pictures as they arrive."""
-        previews = _Previews(desk, self.service.clock, max_count=body.partial_pictures)
+        previews = _Previews(callbacks, self.service.clock, max_count=body.partial_pictures)
         async with (
             self.service.stream(
                 self._url(body),
@@ -179,8 +179,8 @@ class ImagesApi:
 class _Previews:
     """The partial pictures of one request, reported to the caller."""
 
-    def __init__(self, desk: ProviderCallbacks, clock: Clock, *, max_count: int) -> None:
-        self._desk, self._clock, self._max_count = desk, clock, max_count
+    def __init__(self, callbacks: ProviderCallbacks, clock: Clock, *, max_count: int) -> None:
+        self._desk, self._clock, self._max_count = callbacks, clock, max_count
         self._started = clock.now()
         self._count = 0
 

@@ -39,7 +39,9 @@ class OpenRouter:
     def __init__(self, connection: Connection) -> None:
         self._service = Service(connection, SPEC.vendor(connection))
 
-    async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
+    async def generate(
+        self, request: ImageRequest, sink: Sink, callbacks: ProviderCallbacks
+    ) -> Receipt:
         """Draw one picture and write its bytes to the sink; raises as `Provider.generate`."""
         model = SPEC.model(request.model)
         assert model is not None
@@ -56,7 +58,7 @@ class OpenRouter:
                 sink=sink,
             )
 
-        desk.progress(Progress(message=f"{SPEC.title} is drawing", elapsed_s=0.0))
+        callbacks.progress(Progress(message=f"{SPEC.title} is drawing", elapsed_s=0.0))
         answer = as_object(await send_with_retries(attempt, self._service.clock))
         cost_nano = _cost(as_object(answer.get("usage")))
         items = as_list(answer.get("data"))

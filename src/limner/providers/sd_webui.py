@@ -59,20 +59,22 @@ class SdWebui:
         self._service = Service(connection, SPEC.vendor(connection), headers=headers)
         self._clock = connection.clock
 
-    async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
+    async def generate(
+        self, request: ImageRequest, sink: Sink, callbacks: ProviderCallbacks
+    ) -> Receipt:
         """Draw one picture and write its bytes to the sink; raises as `Provider.generate`."""
         task = _Task(self._service, f"limner-{secrets.token_hex(8)}")
         body = _body(request) | {"force_task_id": task.name}
         if request.model != LOADED.id:
             title = await send_with_retries(lambda: self._checkpoint(request.model), self._clock)
             body["override_settings"] = {"sd_model_checkpoint": title}
-        watcher = _Watcher(task, desk, self._clock, pictures=request.partial_pictures)
+        watcher = _Watcher(task, callbacks, self._clock, pictures=request.partial_pictures)
         watching = asyncio.ensure_future(watcher.run())
         try:
             facts = await send_with_retries(lambda: self._draw(request, body, sink), self._clock)
         except asyncio.CancelledError:
             # It costs nothing in any case.
-            desk.withdraw()
+            callbacks.withdraw()
             await run_shielded(self._interrupt(task))
             raise
         finally:
@@ -253,9 +255,9 @@ class _Watcher:
     """Reports the progress of a task to the caller, until it is cancelled."""
 
     def __init__(
-        self, task: _Task, desk: ProviderCallbacks, clock: Clock, *, pictures: int
+        self, task: _Task, callbacks: ProviderCallbacks, clock: Clock, *, pictures: int
     ) -> None:
-        self._task, self._desk, self._clock = task, desk, clock
+        self._task, self._desk, self._clock = task, callbacks, clock
         self._started = self._drawing_since = clock.now()
         self._pictures = pictures
         self._shown = 0

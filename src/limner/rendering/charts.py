@@ -136,7 +136,7 @@ def draw_chart(chart: Chart, brush: Brush, box: Rect) -> None:
     elif isinstance(chart, BarChart) and chart.horizontal:
         _draw_horizontal(chart, data, brush, box)
     else:
-        _draw_upright(chart, data, brush, box)
+        _draw_vertical(chart, data, brush, box)
 
 
 def _as_shares(data: ChartData) -> ChartData:
@@ -196,12 +196,12 @@ def _draw_legend(data: ChartData, brush: Brush, box: Rect) -> Rect:
     return box.below(y - box.y + base * 1.0)
 
 
-def _draw_upright(chart: Chart, data: ChartData, brush: Brush, box: Rect) -> None:
+def _draw_vertical(chart: Chart, data: ChartData, brush: Brush, box: Rect) -> None:
     base = brush.style.base
     stacked = isinstance(chart, BarChart | AreaChart) and chart.stacked
     scale = _value_scale(chart, data, stacked=stacked)
     plot = _plot_area(chart, data, brush, box, scale)
-    _draw_grid(chart, brush, plot, scale)
+    _draw_y_grid(chart, brush, plot, scale)
     _draw_categories(data.labels, brush, plot)
     if isinstance(chart, BarChart):
         bars, lines = _split_rows(data)
@@ -316,7 +316,7 @@ def _is_sketch(chart: Chart) -> bool:
     return not chart.show_values and bool(chart.labels) and not any(chart.labels)
 
 
-def _draw_grid(chart: Chart, brush: Brush, plot: Rect, scale: Scale) -> None:
+def _draw_y_grid(chart: Chart, brush: Brush, plot: Rect, scale: Scale) -> None:
     for tick in scale.ticks:
         y = _y(plot, scale, tick)
         brush.canvas.line(
@@ -569,8 +569,8 @@ def _label_part(brush: Brush, bar: Rect, text: str, color: str) -> bool:
     return True
 
 
-def _draw_upright_grid(chart: Chart, brush: Brush, plot: Rect, scale: Scale) -> None:
-    """The lines and numbers of an axis that goes across."""
+def _draw_x_grid(chart: Chart, brush: Brush, plot: Rect, scale: Scale) -> None:
+    """The lines and numbers of a horizontal axis."""
     for tick in scale.ticks:
         x = number(plot.x + plot.width * scale.share(tick))
         brush.canvas.line(f"M{x} {number(plot.y)}V{number(plot.bottom)}", brush.style.theme.line, 1)
@@ -578,7 +578,7 @@ def _draw_upright_grid(chart: Chart, brush: Brush, plot: Rect, scale: Scale) -> 
 
 
 def _draw_axis_numbers(texts: Sequence[str], brush: Brush, plot: Rect, scale: Scale) -> None:
-    """The numbers below an axis that goes across; in a narrow plot each second, third or so."""
+    """The numbers below a horizontal axis; in a narrow plot each second, third or so."""
     widest = max(brush.width(text, "small") for text in texts) + brush.style.base * 0.5
     step = math.ceil(widest / (plot.width / max(len(texts) - 1, 1)))
     for text, tick in [*zip(texts, scale.ticks, strict=True)][::step]:
@@ -606,7 +606,7 @@ def _draw_horizontal(chart: BarChart, data: ChartData, brush: Brush, box: Rect) 
         max(box.width - left - base * 3, 1),
         max(box.height - base * 1.8, base),
     )
-    _draw_upright_grid(chart, brush, plot, scale)
+    _draw_x_grid(chart, brush, plot, scale)
     band = plot.height / len(data.labels)
     colors = _bar_colours(chart, data)
     share = band * 0.72 / (1 if chart.stacked else len(data.rows))
@@ -660,7 +660,7 @@ def _draw_scatter(chart: ScatterPlot, data: ChartData, brush: Brush, box: Rect) 
     if chart.quadrants:
         _draw_quadrants(chart, brush, plot)
     else:
-        _draw_grid(chart, brush, plot, scale)
+        _draw_y_grid(chart, brush, plot, scale)
         _draw_axis_numbers([format_number(tick) for tick in across.ticks], brush, plot, across)
     named = len(chart.labels) == len(points)
     labelled = (named or chart.show_values) and len(points) <= _MAX_LABELLED_POINTS

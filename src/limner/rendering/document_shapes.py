@@ -5,7 +5,9 @@ Rows as objects become lists, pairs become labels and values, a tree becomes nod
 
 from __future__ import annotations
 
+import json
 import re
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -143,7 +145,7 @@ def _with_numbers(fields: Fields) -> Fields:
 def _shape_series(fields: Mapping[str, Any]) -> Fields:
     """A series, with its pairs as points."""
     rows, rest = _take(dict(fields), "data", "values", "points")
-    points = _points(rows).get("points", ())
+    points = as_list(_points(rows).get("points"))
     is_plain = not points or not all(as_list(point) for point in points)
     return dict(fields) if is_plain else {**rest, "points": points}
 
@@ -288,9 +290,9 @@ def _with_tree(fields: Fields) -> Fields:
         top = {**top, "children": children}
     nodes: list[Fields] = []
     edges: list[Fields] = []
-    level = [(top, "", 0)]
-    while level and len(nodes) <= MAX_NODES:
-        here, parent, side = level.pop(0)
+    waiting = deque([(top, "", 0)])
+    while waiting and len(nodes) <= MAX_NODES:
+        here, parent, side = waiting.popleft()
         name = f"node {len(nodes)}"
         words = [
             str(here[key]) for key in ("label", "name", "title", "text", "id") if here.get(key)
@@ -304,7 +306,7 @@ def _with_tree(fields: Fields) -> Fields:
         below = as_list(first(here, ("children", "reports", "branches", "items", "nodes")))
         for place, one in enumerate(below):
             left = side if parent else both_sides and place >= (len(below) + 1) // 2
-            level.append((as_object(one) or {"label": str(one)}, name, int(left)))
+            waiting.append((as_object(one) or {"label": str(one)}, name, int(left)))
     direction = {"direction": "right"} if both_sides and "direction" not in fields else {}
     return {**rest, **direction, "nodes": nodes, "edges": edges}
 
@@ -354,16 +356,20 @@ def _shape_sequence(fields: Fields, _: type[msgspec.Struct]) -> Fields:
         first(one, ("label", "name", "title", "id")) if one else actor
         for one, actor in zip(objects, actors, strict=True)
     ]
-    names = {one.get("id"): name for one, name in zip(objects, shown, strict=True) if one}
+    # By the JSON of the ids, which may be values of any type.
+    names = {
+        json.dumps(one.get("id")): name for one, name in zip(objects, shown, strict=True) if one
+    }
+
+    def named(end: object) -> object:
+        return names.get(json.dumps(end), end)
 
     def renamed(message: object) -> object:
         if parts := as_object(message):
             ends = ("from", "to", "source", "target", "sender", "receiver")
-            return {
-                key: names.get(item, item) if key in ends else item for key, item in parts.items()
-            }
+            return {key: named(item) if key in ends else item for key, item in parts.items()}
         ends = as_list(message)
-        return [*(names.get(end, end) for end in ends[:2]), *ends[2:]]
+        return [*map(named, ends[:2]), *ends[2:]]
 
     people = [
         name

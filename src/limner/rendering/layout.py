@@ -42,7 +42,7 @@ from limner.rendering.gantt import draw_gantt, measure_gantt
 from limner.rendering.sequences import draw_sequence, measure_sequence
 from limner.rendering.tables import draw_table, measure_table
 from limner.rendering.timelines import draw_timeline, measure_timeline
-from limner.rendering.widgets import DRAWN, Drawing, Extent
+from limner.rendering.widgets import DRAWINGS, Drawing, Extent
 
 # The least height of a chart and of a picture, in parts of the body size.
 _MIN_CHART, _MIN_PICTURE = 11.0, 4.0
@@ -336,12 +336,12 @@ def _draw_row(row: RowBox, brush: Brush, box: Rect) -> None:
 
 
 def _drawing(element: DocumentElement) -> Drawing:
-    return _ALL[type(element)]
+    return _ALL_DRAWINGS[type(element)]
 
 
 _CHART = Drawing(_measure_chart, draw_chart, flexible=True)
-_ALL: Mapping[type[DocumentElement], Drawing] = {
-    **DRAWN,
+_ALL_DRAWINGS: Mapping[type[DocumentElement], Drawing] = {
+    **DRAWINGS,
     **dict.fromkeys((BarChart, LineChart, AreaChart, PieChart, ScatterPlot), _CHART),
     DataTable: Drawing(measure_table, draw_table),
     Diagram: Drawing(measure_diagram, draw_diagram, flexible=True),

@@ -10,12 +10,12 @@ import msgspec
 from limner.imaging.facts import SheetRequest
 from limner.imaging.fit.request import Region
 from limner.rendering.canvas import Canvas
+from limner.rendering.text import shorten
 from limner.rendering.text import width as text_width
 
 PAPER, INK, FAINT, LINE, MARKED = "#f3f4f6", "#111827", "#4b5563", "#d1d5db", "#dc2626"
 MARGIN = 20
 _TEXT, _ROW, _TAG = 15.0, 21, 13.0
-_ELLIPSIS = "…"
 
 
 class SheetCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,11 +104,7 @@ def _draw_cell(
 def _draw_text(
     canvas: Canvas, x: float, y: float, text: str, room: float, *, bold: bool = False
 ) -> None:
-    words = text
-    while words and text_width(words, _TEXT, bold=bold) > room:
-        words = words.removesuffix(_ELLIPSIS)[:-1].rstrip() + _ELLIPSIS
-        if words == _ELLIPSIS:
-            break
+    words = shorten(text, _TEXT, room, bold=bold)
     canvas.text(x, y, _TEXT, INK if bold else FAINT, words, anchor="start", bold=bold)
 
 

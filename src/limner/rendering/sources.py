@@ -57,7 +57,7 @@ class CompiledSource(msgspec.Struct, frozen=True, kw_only=True):
 class FormatSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A format that limner renders.
 
-    ``starts`` tells an author how a source starts, and ``looks`` tells whether a text does.
+    ``starts`` tells an author how a source starts, and ``matches`` whether a text is such a source.
     ``compile`` turns a source into SVG, at a size or at its own; it runs in the worker ``program``.
     ``package`` is the library that the extra ``extra`` installs. ``help`` is a part of the help on
     ``topic``.
@@ -65,7 +65,7 @@ class FormatSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     title: str
     starts: str
-    looks: Callable[[str], bool]
+    matches: Callable[[str], bool]
     compile: Callable[[str, Size | None, WorkerLimits], RenderedDocument]
     program: str = RENDERING_WORKER
     extra: str | None = None
@@ -131,7 +131,7 @@ def detect_format(source: str) -> SourceFormat:
     """
     text = source.lstrip("\ufeff \t\r\n")
     for name, spec in FORMATS.items():
-        if spec.looks(text):
+        if spec.matches(text):
             return name
     listed = "; ".join(f"{spec.title}: {spec.starts}" for spec in FORMATS.values())
     raise InputInvalid(
@@ -230,13 +230,13 @@ FORMATS: Mapping[SourceFormat, FormatSpec] = {
     "svg": FormatSpec(
         title="SVG",
         starts="<svg …>",
-        looks=lambda text: text.startswith("<"),
+        matches=lambda text: text.startswith("<"),
         compile=_compile_svg,
     ),
     "vega-lite": FormatSpec(
         title="Vega-Lite",
         starts='{"$schema": "…vega-lite…", …} or {"mark": …, "encoding": …}',
-        looks=_looks_like_vega_lite,
+        matches=_looks_like_vega_lite,
         compile=_compile_vega_lite,
         program="limner.rendering.vega_lite",
         extra="charts",
@@ -249,13 +249,13 @@ FORMATS: Mapping[SourceFormat, FormatSpec] = {
     "limner": FormatSpec(
         title="limner's JSON",
         starts='{"type": …}',
-        looks=lambda text: text.startswith("{"),
+        matches=lambda text: text.startswith("{"),
         compile=_compile_json,
     ),
     "typst": FormatSpec(
         title="Typst",
         starts="#set …, #show …, #table(…) or = Heading",
-        looks=lambda text: _TYPST.match(text) is not None,
+        matches=lambda text: _TYPST.match(text) is not None,
         compile=_compile_typst,
         program="limner.rendering.typst",
         extra="typst",
@@ -269,7 +269,7 @@ FORMATS: Mapping[SourceFormat, FormatSpec] = {
     "dot": FormatSpec(
         title="DOT",
         starts="digraph { a -> b }",
-        looks=lambda text: _DOT.match(text, _after_comments(text)) is not None,
+        matches=lambda text: _DOT.match(text, _after_comments(text)) is not None,
         compile=_compile_dot,
         topic="diagrams",
         help='A diagram may also be DOT of Graphviz: digraph { a -> b [label="yes"] }.',
@@ -277,7 +277,7 @@ FORMATS: Mapping[SourceFormat, FormatSpec] = {
     "mermaid": FormatSpec(
         title="Mermaid",
         starts="flowchart, sequenceDiagram, classDiagram, stateDiagram, erDiagram, gantt, …",
-        looks=lambda text: _MERMAID.match(text, _after_comments(text)) is not None,
+        matches=lambda text: _MERMAID.match(text, _after_comments(text)) is not None,
         compile=_compile_mermaid,
         topic="diagrams",
         help="Or Mermaid: flowchart, sequenceDiagram, classDiagram, stateDiagram-v2, erDiagram, "

@@ -286,7 +286,6 @@ STYLE_FIELDS = (
     "stack",
     "stacking",
 )
-TRUE_WORDS = frozenset(("true", "yes", "on", "1", "checked", "enabled", "normal"))
 FALSE_WORDS = frozenset(("false", "no", "off", "0", "none", "unchecked", "disabled", ""))
 
 

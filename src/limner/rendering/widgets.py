@@ -1,6 +1,6 @@
 """The small elements: words, ready-made pictures, buttons, fields, lists, numbers, codes.
 
-Each element has a function that measures it and one that draws it into a box; ``DRAWN`` lists them.
+Each element has a function that measures it and one that draws it into a box: see ``DRAWINGS``.
 """
 
 from __future__ import annotations
@@ -371,7 +371,7 @@ def _centred(box: Rect, extent: Extent) -> Rect:
     return Rect(x - wide / 2, y - high / 2, wide, high)
 
 
-DRAWN: Mapping[type[DocumentElement], Drawing] = {
+DRAWINGS: Mapping[type[DocumentElement], Drawing] = {
     TextBlock: Drawing(_measure_text, _draw_text),
     AssetPicture: Drawing(_measure_asset, _draw_asset, flexible=True, compact=True),
     Divider: Drawing(_measure_divider, _draw_divider),

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import sqlite3
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -22,7 +20,7 @@ from limner.storage.blobs import Blobs
 from limner.storage.home import Home
 from limner.storage.home_mark import HomeMark, Identity, read_mark
 from limner.storage.os_errors import disk_errors
-from limner.storage.queries import migrations
+from limner.storage.queries import last_migration, migrations
 from limner.storage.temp_file import make_folder
 
 BUSY_TIMEOUT_S = 30.0
@@ -105,6 +103,8 @@ class Database:
         if self._mark is not None:
             self._mark.close()
         if self._scratch is not None:
+            import shutil  # noqa: PLC0415 - few homes are read-only
+
             shutil.rmtree(self._scratch, ignore_errors=True)
 
 
@@ -173,8 +173,10 @@ def migrate(connection: sqlite3.Connection, *, home: Home | None) -> bool:
         connection: the open database.
         home: the home whose database must not be empty if the home was used; None to allow it.
     """
-    is_new = False
-    if 0 < schema_version(connection) < migrations()[-1][0] and not _is_small(connection):
+    is_new, version = False, schema_version(connection)
+    if version >= last_migration():
+        return False
+    if version > 0 and not _is_small(connection):
         logger.warning("limner brings the tables of this home up to date once; please wait.")
     for number, script in migrations():
         if schema_version(connection) >= number:
@@ -315,6 +317,8 @@ def copy_readable(source: Path, target: Path) -> None:
         # process can write it either, so the files can be copied as they are.
         if _is_writable(source.parent):
             raise
+        import shutil  # noqa: PLC0415 - as above
+
         for end in ("", "-wal"):
             with suppress(FileNotFoundError):
                 shutil.copyfile(f"{source}{end}", f"{target}{end}")
@@ -331,6 +335,9 @@ def _read_only(path: Path) -> str:
 
 
 def _open_copy(home: Home) -> Database:
+    import shutil  # noqa: PLC0415 - as above
+    import tempfile  # noqa: PLC0415 - as above
+
     scratch = Path(tempfile.mkdtemp(prefix="limner-"))
     copy = scratch / home.database.name
     try:

@@ -150,6 +150,8 @@ def open_plain(path: Path) -> BinaryIO:
         StorageError: it cannot be read.
     """
     try:
+        if not path.name:  # the root, which is in no folder
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         with _open_folder(path.parent, make=False) as folder:
             name, dir_fd = _at(folder, path.name)
             _check_no_symlink(folder, path.name, path)
@@ -160,9 +162,13 @@ def open_plain(path: Path) -> BinaryIO:
     except OSError as error:
         kind = NotFound if isinstance(error, FileNotFoundError) else StorageError
         raise storage_error(error, doing="read", path=path, kind=kind) from error
-    if stat.S_ISREG(os.fstat(fd).st_mode):
+    mode = os.fstat(fd).st_mode
+    if stat.S_ISREG(mode):
         return os.fdopen(fd, "rb")
     os.close(fd)
+    if stat.S_ISDIR(mode):
+        folder_read = IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        raise storage_error(folder_read, doing="read", path=path)
     raise StorageError(f"Could not read {str(path)!r}: it is not a plain file.")
 
 
@@ -262,7 +268,8 @@ def _check_plain(folder: Folder, path: Path) -> None:
 
 def _exists(path: Path) -> OutputExists:
     return OutputExists(
-        f"{str(path)!r} is already there.", hint="Choose another path, or ask to overwrite it."
+        f"{str(path)!r} is already there.",
+        hint="Choose another path, or set overwrite (--overwrite at the command line).",
     )
 
 

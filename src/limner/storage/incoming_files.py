@@ -9,10 +9,8 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import shutil
 import stat
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -98,7 +96,7 @@ class Incoming:
     def _files(self, job_id: str) -> Iterator[Path]:
         yield from self._folder.glob(f"{job_id}.*")
         # The bytes are here if the home could not take them: see `IncomingFile.write`.
-        for path in Path(tempfile.gettempdir()).glob(f"{job_id}.*"):
+        for path in _temp_folder().glob(f"{job_id}.*"):
             if _is_ours(path):
                 yield path
 
@@ -213,7 +211,7 @@ class IncomingFile:
         if self._fd < 0:
             raise StorageError("These bytes were already stored or discarded.")
         failure: OSError | None = None
-        for folder in (None, self._folder, Path(tempfile.gettempdir())):
+        for folder in (None, self._folder, _temp_folder()):
             try:
                 if folder is not None:
                     self._release_room()
@@ -314,8 +312,16 @@ def _allocate(fd: int, folder: Path, size_bytes: int) -> None:
         else:
             return
     # This system cannot set room aside: at least it must be there now.
+    import shutil  # noqa: PLC0415 - few systems get here
+
     if shutil.disk_usage(folder).free < size_bytes:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _temp_folder() -> Path:
+    import tempfile  # noqa: PLC0415 - only a recovery and a full disk need it
+
+    return Path(tempfile.gettempdir())
 
 
 def _is_ours(path: Path) -> bool:

@@ -119,10 +119,10 @@ class _CountedRequests:
                 return
             page = self._send("list", next, pages, ())
 
-    def _send(self, kind: str, function: Callable[..., Any], *words: Any, **more: Any) -> Any:
+    def _send(self, kind: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         outcome = "failed"
         try:
-            answer = function(*words, **more)
+            answer = function(*args, **kwargs)
             outcome = "ok"
         finally:
             metrics.BLOB_REQUESTS.add(kind=kind, outcome=outcome)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import platform
-import secrets
 import sys
 import threading
 import time
@@ -123,7 +122,7 @@ class Ownership:
     """
 
     def __init__(self, store: Store) -> None:
-        self.id = secrets.token_hex(8)
+        self.id = os.urandom(8).hex()
         # A weak reference: the heartbeat must not keep a store open that its program has dropped.
         self._store = weakref.ref(store)
         self._stop = threading.Event()

@@ -69,6 +69,12 @@ def to_psycopg(statement: str) -> str:
 
 
 @cache
+def last_migration(folder: Path = SQL_FOLDER / "migrations") -> int:
+    """The number of the newest migration; the scripts are not read."""
+    return max(int(file.name.partition("_")[0]) for file in folder.glob("*.sql"))
+
+
+@cache
 def migrations(folder: Path = SQL_FOLDER / "migrations") -> tuple[tuple[int, str], ...]:
     """The number and the script of each ``NNNN_name.sql``, in order."""
     return tuple(

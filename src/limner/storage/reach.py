@@ -86,9 +86,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         """
         limner_home = _home(home)
         floor = ProtectedPaths.under(limner_home)
-        offered = (Path.cwd() if cwd is None else cwd, *temp_folders())
-        write = (limner_home.generated, *(p for p in offered if not _is_too_wide(p, floor)))
-        read = write if _is_top(floor.homes[0]) else (*write, floor.homes[0])
+        read, write = _model_roots(limner_home, floor, Path.cwd() if cwd is None else cwd)
         return cls(read=read, write=write, floor=floor)
 
     @classmethod
@@ -112,16 +110,11 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         limner_home = _home(home)
         floor = ProtectedPaths.under(limner_home)
         values = {"LIMNER_HOME": limner_home.folder, "CWD": cwd, "self": self_dir}
-
-        def roots(entries: Iterable[str]) -> tuple[Path, ...]:
-            expanded = ((entry, _expand(entry, values, floor.homes[0])) for entry in entries)
-            return tuple(
-                root
-                for entry, root in expanded
-                if "${CWD}" not in entry or not _is_too_wide(root, floor)
-            )
-
-        return cls(read=roots(read), write=roots(write), floor=floor)
+        return cls(
+            read=_declared_roots(read, values, floor),
+            write=_declared_roots(write, values, floor),
+            floor=floor,
+        )
 
     @classmethod
     def for_sandbox(
@@ -150,18 +143,15 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             SettingsError: as for `from_lists`.
         """
-        granted = cls.for_model(home=home, cwd=cwd)
-        is_open = sandbox == "danger-full-access"
-        if is_open:
-            top = (Path(cwd.anchor),)
-            granted = replace(granted, read=top, write=top)
-        declared = cls.from_lists(
-            read=read or (), write=write or (), home=home, cwd=cwd, self_dir=self_dir
-        )
-        return replace(
-            granted,
-            read=granted.read if read is None else declared.read,
-            write=granted.write if write is None else declared.write,
+        limner_home = _home(home)
+        floor = ProtectedPaths.under(limner_home)
+        values = {"LIMNER_HOME": limner_home.folder, "CWD": cwd, "self": self_dir}
+        is_open, top = sandbox == "danger-full-access", (Path(cwd.anchor),)
+        usual = (top, top) if is_open else _model_roots(limner_home, floor, cwd)
+        return cls(
+            read=usual[0] if read is None else _declared_roots(read, values, floor),
+            write=usual[1] if write is None else _declared_roots(write, values, floor),
+            floor=floor,
             anywhere=is_open and read is None and write is None,
             read_only=sandbox == "read-only",
         )
@@ -269,6 +259,25 @@ def _home(home: Path | Home | None) -> Home:
     if isinstance(home, Path):
         return Home(home.absolute())
     return replace(home, folder=home.folder.absolute())
+
+
+def _model_roots(
+    home: Home, floor: ProtectedPaths, cwd: Path
+) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """The roots of `Reach.for_model`, for reading and for writing."""
+    offered = (cwd, *temp_folders())
+    write = (home.generated, *(path for path in offered if not _is_too_wide(path, floor)))
+    return (write if _is_top(floor.homes[0]) else (*write, floor.homes[0])), write
+
+
+def _declared_roots(
+    entries: Iterable[str], values: Mapping[str, Path | None], floor: ProtectedPaths
+) -> tuple[Path, ...]:
+    """The roots of `Reach.from_lists`."""
+    expanded = ((entry, _expand(entry, values, floor.homes[0])) for entry in entries)
+    return tuple(
+        root for entry, root in expanded if "${CWD}" not in entry or not _is_too_wide(root, floor)
+    )
 
 
 def _real_roots(roots: Iterable[Path]) -> tuple[Path, ...]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -261,7 +260,7 @@ def make_folder(folder: Path) -> None:
 
 def temporary_name(token: str | None = None) -> str:
     """A name for a temporary file."""
-    return f".limner-{secrets.token_hex(8) if token is None else token}.tmp"
+    return f".limner-{os.urandom(8).hex() if token is None else token}.tmp"
 
 
 def _copy(source: int, target: int) -> None:

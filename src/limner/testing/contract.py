@@ -141,7 +141,7 @@ class _Trial:
     played: str = "nothing"
     ended: BaseException | Receipt | None = None
     sink: FakeSink = field(default_factory=FakeSink)
-    desk: FakeDesk = field(default_factory=FakeDesk)
+    callbacks: FakeDesk = field(default_factory=FakeDesk)
     observed: list[str] = field(default_factory=list[str])
 
     def play_picture(self) -> None:
@@ -229,7 +229,9 @@ class _Trial:
                 if isinstance(provider, JobProvider):
                     provider.cancel_timeout_s = CANCEL_TIMEOUT_S
                 async with asyncio.timeout(GUARD_S):
-                    return await draw(provider.generate(self.asked, self.sink, self.desk.desk))
+                    return await draw(
+                        provider.generate(self.asked, self.sink, self.callbacks.callbacks)
+                    )
             finally:
                 await http.aclose()
 
@@ -300,7 +302,7 @@ class ProviderContract:
             if receipt.cost_nano is not None and receipt.cost_nano < 0:
                 trial.fail("the cost_nano of the receipt", "0 or more", receipt.cost_nano)
             trial.expect_bought(1)
-            trial.expect("how many jobs were withdrawn", 0, trial.desk.withdrawn)
+            trial.expect("how many jobs were withdrawn", 0, trial.callbacks.withdrawn)
             for number, source in enumerate((*asked.sources, asked.mask), start=1):
                 # A service that does not get one draws something else, and charges for it.
                 if source is not None and not cast("EditStage", trial.stage).carried(source.data):

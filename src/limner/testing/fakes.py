@@ -56,7 +56,7 @@ class FakeDesk:
     withdrawn: int = 0
 
     @property
-    def desk(self) -> ProviderCallbacks:
+    def callbacks(self) -> ProviderCallbacks:
         """The callbacks to pass to a provider."""
         return ProviderCallbacks(
             journal=self._journal, progress=self.progress.append, withdraw=self._withdraw

@@ -21,8 +21,8 @@ class AnswerCache(msgspec.Struct, frozen=True, kw_only=True):
     def key(self, model: str, prompt: Prompt) -> str:
         """The key of a question: the model, the words and the bytes of the pictures."""
         pictures = {
-            name: (sight.mime, hashlib.sha256(sight.data).hexdigest(), sight.detail)
-            for name, sight in prompt.pictures.items()
+            name: (picture.mime, hashlib.sha256(picture.data).hexdigest(), picture.detail)
+            for name, picture in prompt.pictures.items()
         }
         asked = (model, prompt.items, pictures, prompt.instructions, prompt.schema, prompt.effort)
         return hashlib.sha256(msgspec.json.encode(asked)).hexdigest()

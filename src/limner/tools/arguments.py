@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from limner.errors import InputInvalid
 
-# Loaded for the first call: a program that only declares tools checks no arguments.
+# Loaded for the first call that needs it: most arguments fit plainly.
 if TYPE_CHECKING:
     from fastjsonschema import JsonSchemaValueException
 
@@ -52,6 +51,13 @@ _BOOLEANS = {"true": True, "false": False}
 _OWN_RULES = frozenset({"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"})
 
 
+# The rules that `fits_plainly` knows, with those that ask for nothing.
+_PLAIN_RULES = frozenset(
+    {"type", "enum", "minimum", "maximum", "description", "default", "title", "examples"}
+)
+_PLAIN_TYPES: Mapping[type, str] = {str: "string", int: "integer", bool: "boolean"}
+
+
 def conform(
     schema: Mapping[str, Any], arguments: object, *, drop_blank: bool = False
 ) -> dict[str, Any]:
@@ -69,11 +75,16 @@ def conform(
     Raises:
         InputInvalid: the arguments are no object, or one of them is missing or wrong.
     """
-    from fastjsonschema import JsonSchemaValueException  # noqa: PLC0415 - as above
-
     if not isinstance(arguments, Mapping):
         raise InputInvalid("the arguments must be an object")
     given = _conform_object(schema, cast("Mapping[str, Any]", arguments), drop_blank=drop_blank)
+    if fits_plainly(schema, given):
+        return given
+
+    import json  # noqa: PLC0415 - as above
+
+    from fastjsonschema import JsonSchemaValueException  # noqa: PLC0415 - as above
+
     try:
         _compiled(json.dumps(schema))(given)
     except JsonSchemaValueException as error:
@@ -82,6 +93,34 @@ def conform(
         # A number beyond any float, or objects nested without end: valid JSON all the same.
         raise InputInvalid("the arguments are too large or too deep to be checked") from error
     return given
+
+
+def fits_plainly(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
+    """Whether arguments fit by type, choice and bounds alone.
+
+    False says nothing: they may fit by other rules, or not at all. The first call of a tool is
+    faster by as much as its schema takes to compile.
+    """
+    properties = schema.get("properties", {})
+    return (
+        schema.keys() <= {"type", "properties", "required", "description"}
+        and schema.get("type") == "object"
+        and {*schema.get("required", ())} <= arguments.keys() <= properties.keys()
+        and all(_is_plainly(properties[name], value) for name, value in arguments.items())
+    )
+
+
+def _is_plainly(schema: object, value: object) -> bool:
+    if not isinstance(schema, Mapping):
+        return False
+    rules = cast("Mapping[str, Any]", schema)
+    if rules.keys() - _PLAIN_RULES or rules.get("type") != _PLAIN_TYPES.get(type(value), ""):
+        return False
+    if "enum" in rules and value not in rules["enum"]:
+        return False
+    if not isinstance(value, int):
+        return not {"minimum", "maximum"} & rules.keys()
+    return rules.get("minimum", value) <= value <= rules.get("maximum", value)
 
 
 def is_blank(text: str) -> bool:
@@ -160,6 +199,8 @@ def _allows_null(schema: object) -> bool:
 
 @lru_cache(maxsize=256)
 def _compiled(schema: str) -> Callable[[Any], Any]:
+    import json  # noqa: PLC0415 - as above
+
     import fastjsonschema  # noqa: PLC0415 - as above
 
     return fastjsonschema.compile(json.loads(schema), use_default=False)

@@ -140,7 +140,7 @@ class ContactSheetMaker(msgspec.Struct, frozen=True, kw_only=True):
             if orders:
                 await self._approve(orders, arguments.budget_usd, context)
             given = [await self._given(name, context) for name in arguments.images]
-            drawn = await asyncio.gather(*(self._draw(order, context) for order in orders))
+            drawn = await self._draw_all(orders, context, may_all_fail=bool(given))
             pictures = [
                 replace(one, number=number, title=f"{number}  {one.title}")
                 for number, one in enumerate([*given, *drawn], start=1)
@@ -211,12 +211,31 @@ class ContactSheetMaker(msgspec.Struct, frozen=True, kw_only=True):
             cost_nano=cost_nano,
         )
 
-    async def _draw(self, order: Order, context: ToolContext) -> SheetPicture:
+    async def _draw_all(
+        self, orders: Sequence[Order], context: ToolContext, *, may_all_fail: bool
+    ) -> list[SheetPicture]:
+        """Draw each order; one that fails has its error in the result.
+
+        Raises:
+            LimnerError: all failed, and that must not be; it has the cost of all.
+        """
+        failures: list[LimnerError] = []
+        drawn = await asyncio.gather(*(self._draw(one, context, failures) for one in orders))
+        if failures and len(failures) == len(orders) and not may_all_fail:
+            cost_nano = sum(error.cost_nano for error in failures)
+            failures[0].charge(cost_nano, failures[0].cost_source)
+            raise failures[0]
+        return drawn
+
+    async def _draw(
+        self, order: Order, context: ToolContext, failures: list[LimnerError]
+    ) -> SheetPicture:
         arguments = order.arguments
         seed = "" if arguments.seed is None else f" · seed {arguments.seed}"
         try:
             drawn = await draw_all(order, self.generator, context)
         except LimnerError as error:
+            failures.append(error)
             wanted = arguments.model or arguments.provider or "auto"
             return SheetPicture(
                 number=0,
@@ -239,8 +258,6 @@ class ContactSheetMaker(msgspec.Struct, frozen=True, kw_only=True):
         self, pictures: Sequence[SheetPicture], cost_nano: int, target: OutputTarget
     ) -> ContactSheet:
         shown = [(one, one.image) for one in pictures if one.image is not None]
-        if not shown:
-            raise LimnerError(f"no picture could be drawn: {pictures[0].error}")
         cells = [
             SheetCell(size=(image.width, image.height), title=one.title, lines=one.lines)
             for one, image in shown

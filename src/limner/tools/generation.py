@@ -11,14 +11,14 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Generator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from limner.errors import LimnerError
+from limner.errors import LimnerError, StorageError
 from limner.money.ledger import Money, new_job_id
 from limner.money.paid_call import PaidCall, finish_despite_cancellation, paid_call
 from limner.net.redaction import redact
@@ -114,7 +114,8 @@ class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
-            (await opening).close()
+            with suppress(StorageError):  # then there is no file to close
+                (await asyncio.shield(opening)).close()
             raise
 
     def _paid_call(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -11,9 +11,12 @@ from limner.errors import NANO_PER_USD, CostSource
 from limner.tools.base import Outcome, Tool, ToolContext, ToolHints
 from limner.tools.declaration import Dimensions, Handle, ToolDeclaration
 from limner.tools.drawing_arguments import DrawingArguments, DrawingDefaults, order_for
-from limner.tools.generation import ImageGenerator
-from limner.tools.output_file import GeneratedImage
-from limner.tools.picture_set import PictureSet, draw_all
+
+# A quote does not draw.
+if TYPE_CHECKING:
+    from limner.tools.generation import ImageGenerator
+    from limner.tools.output_file import GeneratedImage
+    from limner.tools.picture_set import PictureSet
 
 D = TypeVar("D", bound=DrawingArguments)
 
@@ -46,6 +49,8 @@ def drawing_tool(
     """The tool of a declaration, which draws with ``generator``."""
 
     async def run(arguments: D, context: ToolContext) -> Outcome:
+        from limner.tools.picture_set import draw_all  # noqa: PLC0415 - as above
+
         order = order_for(arguments, defaults)
         drawn = await draw_all(order, generator, context)
         return Outcome(

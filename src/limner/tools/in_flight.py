@@ -71,7 +71,7 @@ class InFlight:
         if target in _TARGETS or not _lock(self._lock_file, target):
             raise OutputExists(
                 f"{target} is being drawn by another call; nothing was sent",
-                hint="Choose another output_path, or draw several pictures with n.",
+                hint="Choose another path, or ask for several pictures in one call.",
             )
         _TARGETS.add(target)
         try:

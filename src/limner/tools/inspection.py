@@ -158,17 +158,17 @@ class PreparedQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """A question with its pictures and the model that will be asked."""
 
     found: FoundModel
-    views: Sequence[LoadedPicture]
+    loaded: Sequence[LoadedPicture]
     prompt: Prompt
 
     def quote(self, priced: Callable[[KnownModel], KnownModel]) -> Quote:
         """The most that the answer costs, with the model at the price that ``priced`` gives it."""
-        return pricing.quote(priced(self.found.model), **_tokens(self.prompt, self.views))
+        return pricing.quote(priced(self.found.model), **_tokens(self.prompt, self.loaded))
 
     @property
     def details(self) -> dict[str, Any]:
         """What is known about the pictures and the model before the answer."""
-        return {**_details(self.found.model, self.views, ""), **_notice(self.found)}
+        return {**_details(self.found.model, self.loaded, ""), **_notice(self.found)}
 
 
 class Inspector(msgspec.Struct, frozen=True, kw_only=True):
@@ -201,11 +201,11 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
         _check_texts(request)
         with self.in_flight.track():
             found = self._find_model(request, context)
-            views = await self._load(request, context, found.model)
-            is_ours = await self.loader.pictures.drawn_here(view.handle for view in views)
-            prompt = _prompt(request, views, found)
+            loaded = await self._load(request, context, found.model)
+            is_ours = await self.loader.pictures.drawn_here(one.handle for one in loaded)
+            prompt = _prompt(request, loaded, found)
             try:
-                inspection = await self._recall_or_ask(found, prompt, views, context)
+                inspection = await self._recall_or_ask(found, prompt, loaded, context)
             except ProviderError as error:
                 error.untrusted |= not is_ours  # the service may repeat the text in the picture
                 raise
@@ -228,8 +228,8 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
         """
         _check_texts(request)
         found = self._find_model(request, context)
-        views = await self._load(request, context, found.model)
-        return PreparedQuestion(found=found, views=views, prompt=_prompt(request, views, found))
+        loaded = await self._load(request, context, found.model)
+        return PreparedQuestion(found=found, loaded=loaded, prompt=_prompt(request, loaded, found))
 
     def _find_model(self, request: InspectRequest, context: ToolContext) -> FoundModel:
         if self.block_images:
@@ -266,13 +266,8 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
 
     def _resolve(self, registry: Registry, named: str | None, active: str | None) -> FoundModel:
         if named is None:
-            resolution = registry.resolve(active=active)
-            if resolution is not None:
-                return FoundModel(
-                    model=resolution.model,
-                    effort=resolution.effort,
-                    passed_over=resolution.unknown,
-                )
+            if (chosen := registry.resolve(active=active)) is not None:
+                return chosen
             raise UserError(UNRESOLVED, code="NO_MODEL")
         if (found := registry.find(named)) is not None:
             return found
@@ -286,7 +281,7 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Sequence[LoadedPicture]:
         context.progress(Progress(message="Reading", elapsed_s=0))
         return [
-            await self.loader.view(
+            await self.loader.load(
                 path,
                 context,
                 model=model.facts,
@@ -302,36 +297,36 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
         self,
         found: FoundModel,
         prompt: Prompt,
-        views: Sequence[LoadedPicture],
+        loaded: Sequence[LoadedPicture],
         context: ToolContext,
     ) -> Inspection:
         """The cached answer, or a new one."""
         # A row of a batch that was paid for and interrupted gets its answer here.
         if not self.caches and context.terms is None:
-            return await self._ask(found.model, prompt, views, context, keep=None)
+            return await self._ask(found.model, prompt, loaded, context, keep=None)
         key = self.cache.key(found.model.name, prompt)
         if (known := await self.cache.recall(key)) is not None:
             logger.debug("%s: the answer of %s is in the cache", TOOL, found.model.name)
             return Inspection(
                 text=known,
                 value=answer_value(known, prompt.schema, found.model),
-                details={**_details(found.model, views, known), "remembered": True},
+                details={**_details(found.model, loaded, known), "remembered": True},
                 cost_nano=0,
                 cost_source="table",
             )
         keep = partial(self.cache.keep, key)
-        return await self._ask(found.model, prompt, views, context, keep=keep)
+        return await self._ask(found.model, prompt, loaded, context, keep=keep)
 
     async def _ask(
         self,
         model: KnownModel,
         prompt: Prompt,
-        views: Sequence[LoadedPicture],
+        loaded: Sequence[LoadedPicture],
         context: ToolContext,
         *,
         keep: Callable[[str], Callable[[Transaction], None]] | None,
     ) -> Inspection:
-        tokens = _tokens(prompt, views)
+        tokens = _tokens(prompt, loaded)
         quote = pricing.quote(model, **tokens)
         payer = payer_for(
             context,
@@ -369,7 +364,7 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
         return Inspection(
             text=text,
             value=value,
-            details=_details(model, views, text, answer),
+            details=_details(model, loaded, text, answer),
             cost_nano=call.cost_nano,
             cost_source=call.cost_source,
         )
@@ -434,18 +429,18 @@ def system_prompt() -> str:
     return files("limner.tools").joinpath("inspect_image.md").read_text(encoding="utf-8").strip()
 
 
-def _prompt(request: InspectRequest, views: Sequence[LoadedPicture], found: FoundModel) -> Prompt:
+def _prompt(request: InspectRequest, loaded: Sequence[LoadedPicture], found: FoundModel) -> Prompt:
     """One user message: the pictures, the question, and how their pixels map to the originals."""
     pictures: dict[str, ModelPicture] = {}
     content: list[dict[str, Any]] = []
-    for view in views:
-        for number, sight in enumerate(view.sights):
-            name = f"{view.handle}-{number}" if number else view.handle
-            pictures[name] = sight
+    for one in loaded:
+        for number, picture in enumerate(one.model_pictures):
+            name = f"{one.handle}-{number}" if number else one.handle
+            pictures[name] = picture
             content.append({"type": "input_image", "image_url": f"{HANDLE_URL}{name}"})
     content.append({"type": "input_text", "text": request.question})
     if len(content) > 2 or request.region is not None:
-        content.append({"type": "input_text", "text": _legend(views)})
+        content.append({"type": "input_text", "text": _legend(loaded)})
     return Prompt(
         items=[{"type": "message", "role": "user", "content": content}],
         pictures=pictures,
@@ -456,22 +451,22 @@ def _prompt(request: InspectRequest, views: Sequence[LoadedPicture], found: Foun
     )
 
 
-def _legend(views: Sequence[LoadedPicture]) -> str:
+def _legend(loaded: Sequence[LoadedPicture]) -> str:
     """Names each picture, and says how to compute a point of the original."""
     lines: list[str] = []
-    for view in views:
-        for number, fit in enumerate(view.fits):
+    for one in loaded:
+        for number, fit in enumerate(one.fits):
             part = fit.fit.part
             lines.append(
-                f"Picture {len(lines) + 1}: {'a part of ' if number else ''}{view.path.name}, "
+                f"Picture {len(lines) + 1}: {'a part of ' if number else ''}{one.path.name}, "
                 f"{part.width}x{part.height} from {part.x},{part.y} of "
                 f"{fit.fit.original_width}x{fit.fit.original_height}, shown at "
                 f"{fit.width}x{fit.height}. For a point of the original take x times "
                 f"{fit.fit.scale_x:.4g} plus {part.x}, and y times {fit.fit.scale_y:.4g} plus "
                 f"{part.y}."
             )
-        if not view.fits:
-            lines.append(f"Picture {len(lines) + 1}: {view.path.name}.")
+        if not one.fits:
+            lines.append(f"Picture {len(lines) + 1}: {one.path.name}.")
     return "\n".join(lines)
 
 
@@ -481,21 +476,22 @@ def _check_texts(request: InspectRequest) -> None:
             raise InputInvalid(f"{name} is required and must not be blank", field=name)
 
 
-def _tokens(prompt: Prompt, views: Sequence[LoadedPicture]) -> dict[str, int]:
+def _tokens(prompt: Prompt, loaded: Sequence[LoadedPicture]) -> dict[str, int]:
     """The most tokens that the request and its answer can have."""
     return {
-        "input_tokens": _input_tokens(prompt, views),
+        "input_tokens": _input_tokens(prompt, loaded),
         "output_tokens": prompt.max_output_tokens,
     }
 
 
-def _input_tokens(prompt: Prompt, views: Sequence[LoadedPicture]) -> int:
+def _input_tokens(prompt: Prompt, loaded: Sequence[LoadedPicture]) -> int:
     """The most input tokens that the request can have."""
     texts = [prompt.instructions or "", *_texts(prompt)]
     # A token is at least one byte.
     words = sum(len(text.encode(errors="replace")) for text in texts)
     picture_tokens = sum(
-        len(view.sights) * UNKNOWN_TOKENS if view.tokens is None else view.tokens for view in views
+        len(one.model_pictures) * UNKNOWN_TOKENS if one.tokens is None else one.tokens
+        for one in loaded
     )
     return PROMPT_WRAPPING_TOKENS + words + picture_tokens
 
@@ -507,7 +503,7 @@ def _texts(prompt: Prompt) -> list[str]:
 
 def _notice(found: FoundModel) -> dict[str, str]:
     """What the caller should know about the choice of the model."""
-    unused = [str(one) for one in found.passed_over if one.by != "active"]
+    unused = [str(one) for one in found.unknown if one.by != "active"]
     return {"notice": f"{' '.join(unused)} {found.model.name} was asked."} if unused else {}
 
 
@@ -523,12 +519,12 @@ def _short(model: KnownModel, text: str) -> dict[str, str]:
 
 def _details(
     model: KnownModel,
-    views: Sequence[LoadedPicture],
+    loaded: Sequence[LoadedPicture],
     text: str,
     answer: Answer | None = None,
 ) -> dict[str, Any]:
     """The three specified members first; of several pictures, each has its own in ``images``."""
-    first, *others = [view.details for view in views]
+    first, *others = [one.details for one in loaded]
     details: dict[str, Any] = {"model": model.name, **first, **_short(model, text)}
     if others:
         details["images"] = [first, *others]

@@ -99,7 +99,13 @@ class PictureChecker(msgspec.Struct, frozen=True, kw_only=True):
                 return check
             both = ((reference, arguments.against), (picture, arguments.image))
             named = [(one, PurePath(name or "").name) for one, name in both if one is not None]
-            return await self._with_sheet(check, named, target)
+            try:
+                return await self._with_sheet(check, named, target)
+            except LimnerError as error:
+                # The verdicts may be paid for.
+                error.charge(check.cost_nano, check.cost_source)
+                error.extras["report"] = check.report
+                raise
 
     async def load(self, picture: Picture) -> bytes:
         """The bytes of a picture."""
@@ -126,11 +132,13 @@ class PictureChecker(msgspec.Struct, frozen=True, kw_only=True):
         context: ToolContext,
     ) -> tuple[tuple[CriterionVerdict, ...], _Asked]:
         verdicts: dict[int, CriterionVerdict] = {}
+        unread: str | None = None
         # OCR takes a second, and many criteria do not need it.
         for evidence in (seen.pixels, seen.all):
             waiting = [number for number in range(len(expect)) if number not in verdicts]
             if waiting:
                 found = await evidence()
+                unread = found.no_text_reason
                 verdicts |= {
                     number: verdict
                     for number in waiting
@@ -139,7 +147,7 @@ class PictureChecker(msgspec.Struct, frozen=True, kw_only=True):
         rest = {number: text for number, text in enumerate(expect) if number not in verdicts}
         asked = _Asked(verdicts={}, reason="")
         if rest:
-            asked = await self._ask(rest, seen.picture, reference, context)
+            asked = await self._ask(rest, seen.picture, reference, context, unread=unread)
         for number, text in rest.items():
             verdicts[number] = asked.verdicts.get(number) or CriterionVerdict(
                 criterion=text, verdict="cannot tell", evidence=asked.reason
@@ -152,14 +160,20 @@ class PictureChecker(msgspec.Struct, frozen=True, kw_only=True):
         picture: Picture,
         reference: Picture | None,
         context: ToolContext,
+        *,
+        unread: str | None,
     ) -> _Asked:
-        """Put the criteria that no measurement decides to a vision model, in one request."""
+        """Put the criteria that no measurement decides to a vision model, in one request.
+
+        ``unread`` is why the text of the picture was not read.
+        """
         try:
             model = self.inspector.find_model(active=context.active_model).model
         except UserError as error:
             return _Asked(verdicts={}, reason=_cannot(error))
         if model.api == EMBEDDED:
-            reason = f"no measurement decides it. For a model that sees, set {KEYS}."
+            text = "" if unread is None else f" The text was not read: {unread}."
+            reason = f"no measurement decides it.{text} For a model that sees, set {KEYS}."
             return _Asked(verdicts={}, reason=reason)
         request = InspectRequest(
             path=picture.handle,

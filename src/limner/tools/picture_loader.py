@@ -46,15 +46,15 @@ class LoadedPicture(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         path: the file it came from, or its handle if the caller gave that.
         handle: the picture in the file.
-        sights: what is sent, the whole picture first.
-        fits: how the pixels of each sight map to the original's; empty if it was not fitted.
-        tokens: the tokens of all sights; None if they are not known.
+        model_pictures: what is sent, the whole picture first.
+        fits: how the pixels of each of them map to the original's; empty if it was not fitted.
+        tokens: the tokens of all of them; None if they are not known.
         note: what the caller should know about it.
     """
 
     path: Path
     handle: str
-    sights: tuple[ModelPicture, ...]
+    model_pictures: tuple[ModelPicture, ...]
     fits: tuple[FittedImage, ...] = ()
     tokens: int | None = None
     note: str | None = None
@@ -64,7 +64,7 @@ class LoadedPicture(msgspec.Struct, frozen=True, kw_only=True):
         """What a tool result says about it."""
         details: dict[str, Any] = {
             "imagePath": str(self.path),
-            "mimeType": self.sights[0].mime,
+            "mimeType": self.model_pictures[0].mime,
             "image": self.handle,
         }
         if self.fits:
@@ -83,7 +83,7 @@ class PictureLoader(msgspec.Struct, frozen=True, kw_only=True):
     accept: tuple[str, ...]
     auto_resize: bool
 
-    async def view(
+    async def load(
         self,
         text: str,
         context: ToolContext,
@@ -138,7 +138,7 @@ class PictureLoader(msgspec.Struct, frozen=True, kw_only=True):
         return LoadedPicture(
             path=path,
             handle=picture.handle,
-            sights=(ModelPicture(mime=picture.mime, data=data),),
+            model_pictures=(ModelPicture(mime=picture.mime, data=data),),
             tokens=None if look is None else look.tokens,
         )
 
@@ -167,7 +167,7 @@ def _fitted(path: Path, picture: Picture, fitted: FittedImage) -> LoadedPicture:
     return LoadedPicture(
         path=path,
         handle=picture.handle,
-        sights=tuple(ModelPicture(mime=fit.mime, data=fit.data) for fit in fits),
+        model_pictures=tuple(ModelPicture(mime=fit.mime, data=fit.data) for fit in fits),
         fits=fits,
         tokens=None if None in counts else sum(count or 0 for count in counts),
         note=ANIMATED if fitted.fit.animated and not fitted.fit.untouched else None,
@@ -185,7 +185,7 @@ async def _undecoded(path: Path, form: Format) -> LoadedPicture:
     return LoadedPicture(
         path=path,
         handle=hashlib.sha256(data).hexdigest(),
-        sights=(ModelPicture(mime=form.mime, data=data),),
+        model_pictures=(ModelPicture(mime=form.mime, data=data),),
         note=UNDECODABLE,
     )
 

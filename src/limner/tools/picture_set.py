@@ -48,17 +48,17 @@ class PictureSet(msgspec.Struct, frozen=True, kw_only=True):
         return sum(part.cost_nano for part in (*self.images, *self.failures))
 
 
-async def draw_all(order: Order, drawing: ImageGenerator, context: ToolContext) -> PictureSet:
+async def draw_all(order: Order, generator: ImageGenerator, context: ToolContext) -> PictureSet:
     """Draw every picture of an order. One that fails does not stop the others.
 
     Raises:
         LimnerError: nothing was drawn; the error carries what all of it cost.
     """
     if order.arguments.n == 1:
-        return PictureSet(images=(await _draw(order, drawing, context),))
-    agreed = await _ask_once(order, drawing, context)
+        return PictureSet(images=(await _draw(order, generator, context),))
+    agreed = await _ask_once(order, generator, context)
     singles = _singles(order, context)
-    tasks = [asyncio.ensure_future(_draw(single, drawing, agreed)) for single in singles]
+    tasks = [asyncio.ensure_future(_draw(single, generator, agreed)) for single in singles]
     try:
         await asyncio.wait(tasks)
     except asyncio.CancelledError as stop:
@@ -81,14 +81,14 @@ def _as_limner_error(error: BaseException) -> LimnerError:
     return unexpected
 
 
-async def _draw(order: Order, drawing: ImageGenerator, context: ToolContext) -> GeneratedImage:
+async def _draw(order: Order, generator: ImageGenerator, context: ToolContext) -> GeneratedImage:
     """Draw one picture, with the next provider if one fails and that cost nothing."""
     passed_over: list[dict[str, str]] = []
     providers = [order.provider, *order.fallback]
     while True:
         provider = providers.pop(0)
         try:
-            drawn = await drawing.draw(replace(order, provider=provider), context)
+            drawn = await generator.draw(replace(order, provider=provider), context)
         except LimnerError as error:
             if not providers or not _may_try_another(error):
                 raise
@@ -105,17 +105,17 @@ def _may_try_another(error: LimnerError) -> bool:
     return isinstance(error, ProviderError | NoProvider | InvalidSize) or error.code == CANNOT
 
 
-async def _ask_once(order: Order, drawing: ImageGenerator, context: ToolContext) -> ToolContext:
+async def _ask_once(order: Order, generator: ImageGenerator, context: ToolContext) -> ToolContext:
     """Ask the user once for the price of the whole set, if the policy asks at all."""
     count = order.arguments.n
-    plan = await drawing.planner.plan(order, context, today=drawing.clock().date())
+    plan = await generator.planner.plan(order, context, today=generator.clock().date())
     service = plan.choice.spec.name
     await approve_spending(
         plan.quote.nano * count,
         f"{count} pictures from {service}",
         context,
-        drawing.planner.approval,
-        has_session_cap=drawing.money.has_session_cap,
+        generator.planner.approval,
+        has_session_cap=generator.money.has_session_cap,
     )
     agreed = _Agreed(ask=context.ask, each_nano=plan.quote.nano, count=count)
     return replace(context, ask=agreed.answer)

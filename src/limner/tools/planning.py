@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -173,7 +172,9 @@ def _needs(order: Order, sources: Sequence[Picture], *, has_mask: bool) -> Drawi
 def _request(order: Order, model: ImageModel, size: Size) -> ImageRequest:
     arguments = order.arguments
     # With a seed of our own, a job whose id was lost can be found among the service's jobs.
-    seed = secrets.randbelow(MAX_SEED) if arguments.seed is None else arguments.seed
+    seed = arguments.seed
+    if seed is None:
+        seed = int.from_bytes(os.urandom(8), "big") % MAX_SEED
     options: dict[str, Any] = {**arguments.options, "seed": seed}
     return ImageRequest(
         **options,

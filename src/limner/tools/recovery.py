@@ -23,7 +23,7 @@ from limner.tools.planning import Plan, quote_of
 
 
 async def recover(
-    row: JobRow, drawing: ImageGenerator, *, progress: Callable[[Progress], None]
+    row: JobRow, generator: ImageGenerator, *, progress: Callable[[Progress], None]
 ) -> GeneratedImage | None:
     """Finish a request that was sent but whose picture was never received, stored or written.
 
@@ -35,19 +35,19 @@ async def recover(
         LimnerError: the job failed, or the provider cannot be reached.
         UserError: another process has fetched it in the meantime (JOB_ALREADY_RECEIVED).
     """
-    with drawing.in_flight.track():
+    with generator.in_flight.track():
         if row.picture is not None:
-            return await _write_stored(row, row.picture, drawing)
-        if (path := await asyncio.to_thread(delivered_file, row, drawing)) is not None:
-            with await asyncio.to_thread(drawing.incoming.reopen, row.id, path) as file:
-                if await _is_usable(row, file, drawing):
-                    return await _finish_delivered(row, file, drawing)
-        return await _fetch(row, drawing, progress)
+            return await _write_stored(row, row.picture, generator)
+        if (path := await asyncio.to_thread(delivered_file, row, generator)) is not None:
+            with await asyncio.to_thread(generator.incoming.reopen, row.id, path) as file:
+                if await _is_usable(row, file, generator):
+                    return await _finish_delivered(row, file, generator)
+        return await _fetch(row, generator, progress)
 
 
 async def receive(
     row: JobRow,
-    drawing: ImageGenerator,
+    generator: ImageGenerator,
     read: Callable[[IncomingFile, ImageRequest], Awaitable[Receipt]],
 ) -> GeneratedImage:
     """Store, settle and write the picture of a job whose response has arrived.
@@ -57,18 +57,20 @@ async def receive(
     Raises:
         LimnerError: the response has no picture; the error carries what it cost.
     """
-    with drawing.in_flight.track():
-        plan = _restore_plan(row, drawing, ask=False)
-        with await drawing.expect(plan, row.id) as file:
-            call = resumed_call(drawing.money, row, quote_source=plan.quote.source, delivery=file)
+    with generator.in_flight.track():
+        plan = _restore_plan(row, generator, ask=False)
+        with await generator.expect(plan, row.id) as file:
+            call = resumed_call(generator.money, row, quote_source=plan.quote.source, delivery=file)
             async with call:
                 receipt = await read(file, plan.request)
-                return await finish_despite_cancellation(_store(plan, receipt, file, call, drawing))
+                return await finish_despite_cancellation(
+                    _store(plan, receipt, file, call, generator)
+                )
 
 
 async def fetch_result(
     row: JobRow,
-    drawing: ImageGenerator,
+    generator: ImageGenerator,
     *,
     path: str | None,
     progress: Callable[[Progress], None],
@@ -82,14 +84,14 @@ async def fetch_result(
         LimnerError: as `recover`.
     """
     if row.state == "settled" and row.picture is not None and path is not None:
-        return await _saved_image(row, row.picture, Path(path), drawing)
-    has_bytes = await asyncio.to_thread(delivered_file, row, drawing) is not None
+        return await _saved_image(row, row.picture, Path(path), generator)
+    has_bytes = await asyncio.to_thread(delivered_file, row, generator) is not None
     if row.state == "settled" and row.picture is None and not has_bytes:
         return None
-    return await recover(row, drawing, progress=progress)
+    return await recover(row, generator, progress=progress)
 
 
-async def close_job(row: JobRow, drawing: ImageGenerator, *, cost_nano: int | None) -> None:
+async def close_job(row: JobRow, generator: ImageGenerator, *, cost_nano: int | None) -> None:
     """Close a job without its picture, at the price that the user names or at its quote.
 
     Raises:
@@ -107,33 +109,33 @@ async def close_job(row: JobRow, drawing: ImageGenerator, *, cost_nano: int | No
             f"The price of {row.id} is known: {format_usd(row.cost_nano)}.",
             hint=f"`limner jobs forget {row.id}` deletes its bytes.",
         )
-    with drawing.in_flight.track():
-        await drawing.money.close_job(row, cost_nano=cost_nano)
-        await asyncio.to_thread(drawing.incoming.remove, row.id)
+    with generator.in_flight.track():
+        await generator.money.close_job(row, cost_nano=cost_nano)
+        await asyncio.to_thread(generator.incoming.remove, row.id)
 
 
-def delivered_file(row: JobRow, drawing: ImageGenerator) -> Path | None:
+def delivered_file(row: JobRow, generator: ImageGenerator) -> Path | None:
     """The file with the bytes of a job; None if there is none."""
     if row.delivered_path is not None and (noted := Path(row.delivered_path)).is_file():
         return noted
-    return drawing.incoming.find(row.id)
+    return generator.incoming.find(row.id)
 
 
-async def _is_usable(row: JobRow, file: IncomingFile, drawing: ImageGenerator) -> bool:
+async def _is_usable(row: JobRow, file: IncomingFile, generator: ImageGenerator) -> bool:
     """Whether the bytes of a job are what it bought.
 
     An interrupted transfer leaves the first part of a picture. If all bytes came and are no
     picture, they are what was bought, unless the provider can send them again.
     """
     try:
-        await drawing.output.pictures.verify(file)
+        await generator.output.pictures.verify(file)
     except ImageError:
         return row.delivered_path is not None and row.remote_id is None
     return True
 
 
 async def _finish_delivered(
-    row: JobRow, file: IncomingFile, drawing: ImageGenerator
+    row: JobRow, file: IncomingFile, generator: ImageGenerator
 ) -> GeneratedImage:
     if row.delivered_sha256 not in (None, file.handle):
         raise StorageError(
@@ -141,22 +143,22 @@ async def _finish_delivered(
             hint="The disk may be failing: check it before you trust the file.",
             extras={"kept_at": str(file.path), "job_id": row.id},
         )
-    plan = _restore_plan(row, drawing, ask=False)
+    plan = _restore_plan(row, generator, ask=False)
     receipt = Receipt(
         prompt_used=plan.request.prompt,
         cost_nano=row.delivered_nano,
         cost_source=row.delivered_source or plan.quote.source,
     )
-    call = resumed_call(drawing.money, row, quote_source=plan.quote.source, delivery=file)
+    call = resumed_call(generator.money, row, quote_source=plan.quote.source, delivery=file)
     async with call:
-        return await finish_despite_cancellation(_store(plan, receipt, file, call, drawing))
+        return await finish_despite_cancellation(_store(plan, receipt, file, call, generator))
 
 
 async def _fetch(
-    row: JobRow, drawing: ImageGenerator, progress: Callable[[Progress], None]
+    row: JobRow, generator: ImageGenerator, progress: Callable[[Progress], None]
 ) -> GeneratedImage | None:
-    plan = _restore_plan(row, drawing, ask=True)
-    provider = drawing.connect(plan.choice)
+    plan = _restore_plan(row, generator, ask=True)
+    provider = generator.connect(plan.choice)
     if not isinstance(provider, Resumable):
         return None
     if row.remote_id is not None and row.remote_url is not None:
@@ -165,31 +167,31 @@ async def _fetch(
         found = await provider.find(plan.request, since_ms=row.created_ms)
     if not found:
         return None
-    with await drawing.expect(plan, row.id) as file:
-        call = resumed_call(drawing.money, row, quote_source=plan.quote.source, delivery=file)
+    with await generator.expect(plan, row.id) as file:
+        call = resumed_call(generator.money, row, quote_source=plan.quote.source, delivery=file)
         async with call:
             callbacks = provider_callbacks(call, progress)
             job = await callbacks.claim(found)
             if job is None:
                 return None
             receipt = await provider.resume(job, plan.request, file, callbacks)
-            return await finish_despite_cancellation(_store(plan, receipt, file, call, drawing))
+            return await finish_despite_cancellation(_store(plan, receipt, file, call, generator))
 
 
 async def _store(
-    plan: Plan, receipt: Receipt, file: IncomingFile, call: PaidCall, drawing: ImageGenerator
+    plan: Plan, receipt: Receipt, file: IncomingFile, call: PaidCall, generator: ImageGenerator
 ) -> GeneratedImage:
-    write = partial(drawing.output.write_or_rename, plan.target)
-    drawn = await drawing.output.save(plan, receipt, file, call=call, write=write)
-    await asyncio.to_thread(drawing.incoming.remove, file.job_id)
+    write = partial(generator.output.write_or_rename, plan.target)
+    drawn = await generator.output.save(plan, receipt, file, call=call, write=write)
+    await asyncio.to_thread(generator.incoming.remove, file.job_id)
     return drawn
 
 
-async def _write_stored(row: JobRow, handle: str, drawing: ImageGenerator) -> GeneratedImage:
+async def _write_stored(row: JobRow, handle: str, generator: ImageGenerator) -> GeneratedImage:
     """Write the file of a picture that is paid for and stored, but has no file."""
-    entry, output = decode_entry(row), drawing.output
+    entry, output = decode_entry(row), generator.output
     request, pictures = entry.request, output.pictures
-    spec = drawing.planner.specs().get(row.provider)
+    spec = generator.planner.specs().get(row.provider)
     model = None if spec is None else spec.model(request.model)
     fits = model is not None and model.fit_to_size
     image = await pictures.convert(
@@ -200,8 +202,8 @@ async def _write_stored(row: JobRow, handle: str, drawing: ImageGenerator) -> Ge
     content = await asyncio.to_thread(output.output_bytes, image, row.provider, request)
     write = partial(output.find_or_write, since_ms=row.created_ms)
     path = await asyncio.to_thread(write, entry.path, content)
-    await drawing.money.record_path(row.reservation, str(path))
-    await asyncio.to_thread(drawing.incoming.remove, row.id)
+    await generator.money.record_path(row.reservation, str(path))
+    await asyncio.to_thread(generator.incoming.remove, row.id)
     return GeneratedImage(
         path=path,
         image=image,
@@ -215,10 +217,10 @@ async def _write_stored(row: JobRow, handle: str, drawing: ImageGenerator) -> Ge
 
 
 async def _saved_image(
-    row: JobRow, master: str, path: Path, drawing: ImageGenerator
+    row: JobRow, master: str, path: Path, generator: ImageGenerator
 ) -> GeneratedImage:
     """The picture in a file that was written, which may be converted from the purchased one."""
-    entry, pictures = decode_entry(row), drawing.output.pictures
+    entry, pictures = decode_entry(row), generator.output.pictures
     try:
         image = await pictures.take_file(path)
     except (ImageError, ReachDenied, StorageError):
@@ -235,11 +237,11 @@ async def _saved_image(
     )
 
 
-def _restore_plan(row: JobRow, drawing: ImageGenerator, *, ask: bool) -> Plan:
+def _restore_plan(row: JobRow, generator: ImageGenerator, *, ask: bool) -> Plan:
     """The plan of a job; only if the provider must be asked, its key must be there."""
     entry = decode_entry(row)
     request = entry.request
-    specs = drawing.planner.specs()
+    specs = generator.planner.specs()
     if ask or row.provider not in specs:
         choice = choose(
             DrawingNeeds(
@@ -250,8 +252,8 @@ def _restore_plan(row: JobRow, drawing: ImageGenerator, *, ask: bool) -> Plan:
                 has_svg=False,
             ),
             specs=specs,
-            key_of=drawing.planner.key_of,
-            today=drawing.clock().date(),
+            key_of=generator.planner.key_of,
+            today=generator.clock().date(),
         )
     else:
         spec = specs[row.provider]

@@ -1,4 +1,4 @@
-"""A batch of tool calls -> their results, in order: checked, bounded, timed, and never raising."""
+"""Tool calls -> their results, in order: checked, bounded, timed, and never raising."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class ToolRegistry:
                 call, await self._attempt(tool, call, context)
             )
         except asyncio.CancelledError as stop:
-            # If it is the whole batch that was cancelled, `gather` raises whatever this returns.
+            # If the caller was cancelled, `gather` raises, whatever this returns.
             cancelled = cancellation_cost(stop) or Cancelled(f"{call.name} was cancelled")
             return _failure(call, cancelled)
         except UnexpectedError as error:

@@ -56,7 +56,7 @@ def share(total: int, demands: Sequence[int]) -> list[int]:
 
 
 def fit_all(results: Sequence[ToolResult], *, caps: Sequence[int], total: int) -> list[ToolResult]:
-    """The results of one batch, each within its cap and all together within ``total``."""
+    """The results of several calls, each within its cap and all together within ``total``."""
     demands = [min(measure(result), cap) for result, cap in zip(results, caps, strict=True)]
     allotted = share(total, demands)
     return [fit(result, limit) for result, limit in zip(results, allotted, strict=True)]

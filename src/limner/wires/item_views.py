@@ -334,7 +334,7 @@ def view(item: Item) -> View:
     Raises:
         InputInvalid: it is of a known kind and does not match it.
     """
-    return cast("View", _tagged({"type": "message", **item}, _KINDS))
+    return cast("View", _tagged(item if "type" in item else {"type": "message", **item}, _KINDS))
 
 
 def check(item: Item) -> View:

@@ -17,7 +17,7 @@ from limner.wires.item_views import handle_of
 Item = Mapping[str, Any]
 Part = Mapping[str, Any]
 
-Shown = tuple[Picture, Path | None]
+PictureWithPath = tuple[Picture, Path | None]
 """A picture of a user's message, and the file that it comes from if there is one."""
 
 # The text before and after a picture that comes from a file.
@@ -75,7 +75,7 @@ def message(role: str, *parts: Part, phase: str | None = None) -> dict[str, Any]
     return item if phase is None else {**item, "phase": phase}
 
 
-def user_message(text: str, pictures: Sequence[Shown] = ()) -> dict[str, Any]:
+def user_message(text: str, pictures: Sequence[PictureWithPath] = ()) -> dict[str, Any]:
     """A user's message: first the pictures, each with the name of its file, then the text."""
     parts: list[dict[str, Any]] = []
     for number, (picture, path) in enumerate(pictures, start=1):
@@ -127,8 +127,10 @@ def flatten_output(item: Item) -> dict[str, Any]:
 
 def _generated_part(item: Item) -> Part | None:
     """The picture that a service drew by itself; its item has base64 alone, or a handle."""
+    if item.get("type") != GENERATED:
+        return None
     result: object = item.get("result")
-    if item.get("type") != GENERATED or not isinstance(result, str) or not result:
+    if not isinstance(result, str) or not result:
         return None
     is_url = handle_of(result) is not None
     return {"type": _IMAGE, "image_url": result if is_url else f"{_BARE_BASE64}{result}"}
@@ -136,7 +138,7 @@ def _generated_part(item: Item) -> Part | None:
 
 def iter_parts(item: Item) -> Iterator[Part]:
     """The parts of an item that are objects, in order; a generated picture is one."""
-    flat = flatten_output(item)
+    flat = flatten_output(item) if isinstance(item.get("output"), dict) else item
     if (picture := _generated_part(item)) is not None:
         yield picture
     for field in _PART_FIELDS:

@@ -193,7 +193,7 @@ async def _parts(one: UserInput, *, lim: Limner, cwd: Path, number: int) -> list
 async def _local_image(one: LocalImageInput, *, lim: Limner, path: Path, number: int) -> list[Part]:
     """A picture between tags that name its file; if it cannot be read, the reason."""
     try:
-        shown, _ = await lim.shown(path)
+        shown, _ = await lim.take_with_path(path)
         inside = _picture(f"{HANDLE_URL}{shown.handle}", one.detail)
     except ImageError as error:
         inside = wire_items.text_part(omitted(reason_of(error)))
@@ -213,7 +213,7 @@ async def _local_image(one: LocalImageInput, *, lim: Limner, path: Path, number:
 async def _local_audio(lim: Limner, path: Path) -> Part:
     """The sound in a file; if it cannot be read, the reason."""
     try:
-        return wire_items.audio_part(await lim.heard(path))
+        return wire_items.audio_part(await lim.read_audio(path))
     except LimnerError as error:
         return wire_items.text_part(
             f"limner could not read the local audio at `{path}`: {error.message}"

@@ -16,11 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
-from msgspec.structs import replace
 
 from limner.agent.leases import Lease
 from limner.agent.session import Session
-from limner.agent.session_options import SessionOptions
 from limner.agent.sessions import new_id
 from limner.client import Limner
 from limner.errors import LimnerError
@@ -367,7 +365,10 @@ class LiveThread:
         notifications = TurnNotifications(self._turn_context(), name, on_started=has_started)
         for one in inputs:
             notifications.note_input(one.item, one.original)
-        self._conversation.options, self._conversation.cwd = self._turn_options(), self.cwd
+        conversation = self._conversation
+        conversation.options, conversation.cwd = self.state.options, self.cwd
+        # The client's tools are part of every personality.
+        conversation.more_tools = self._setup.client_names
         task = self._task = asyncio.ensure_future(self._run(work, notifications))
         self._running = RunningTurn(
             id=name, task=task, notifications=notifications, takes_input=takes_input
@@ -433,17 +434,6 @@ class LiveThread:
             read_state=self.state.extras.read_state,
             subscribers=self.subscribers,
         )
-
-    def _turn_options(self) -> SessionOptions:
-        """The options of the next turn. The client's tools are part of every toolset."""
-        options, lim = self.state.options, self._lim
-        if options.toolset is not None or not self._setup.client_names:
-            return options
-        personality = options.personality or lim.settings.agent.personality
-        toolset = lim.personalities.get(personality).toolset
-        if toolset is None:
-            return options
-        return replace(options, toolset=(*toolset, *self._setup.client_names))
 
     def _running_notifications(self) -> TurnNotifications:
         assert self._running is not None, "tools are called in turns"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from itertools import islice
 from typing import Any, cast, get_args
 
@@ -318,6 +317,8 @@ def _why_ignored(key: str) -> str:
     name = key.partition(".")[0]
     if name in _CODEX_NAMES or name.startswith(_CODEX_EXPERIMENT):
         return "is not known here"
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
     keys = (*_OPTION_KEYS, *_ALIASES, _MODEL, _PROVIDER, _EFFORT)
     close = get_close_matches(key[:80], [*keys, *all_settings(), *_CODEX_NAMES], n=1)
     hint = f"did you mean {close[0]}?" if close else f"a thread has {', '.join(sorted(keys))}"

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
 
+from limner.errors import InputInvalid
 from limner.imaging.fit import Region
 from limner.tools.declaration import Argument, arguments_of, read_arguments
 from limner.tools.regions import RegionArgument
@@ -89,7 +90,14 @@ def read_flags(kind: type[S], args: Namespace, **more: Any) -> S:
     }
     given |= more
     plain = msgspec.to_builtins({name: one for name, one in given.items() if one is not None})
-    return read_arguments(kind, plain)
+    try:
+        return read_arguments(kind, plain)
+    except InputInvalid as error:
+        # An option may be shorter than its argument: `--count` is `n`.
+        if error.field is not None and "flag" in (named := arguments_of(kind)[error.field]).extra:
+            flag = flags_of(named)[0]
+            error.message = error.message.replace(error.field, flag, 1)
+        raise
 
 
 def region(text: str) -> Region:

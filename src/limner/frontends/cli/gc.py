@@ -15,7 +15,7 @@ import msgspec
 from limner.client import Limner
 from limner.content import format_bytes
 from limner.errors import StorageError
-from limner.frontends.cli.output import CommandResult, failure
+from limner.frontends.cli.output import CommandResult, counted, failure
 from limner.frontends.cli.terminal import Waiting, wait_for
 from limner.pictures.gc import GRACE_S, SETTLING_S, TOO_MANY_STRAYS
 from limner.pictures.request import Progress
@@ -65,8 +65,7 @@ async def _collect(args: Namespace) -> CommandResult:
             grace_s=grace_s, dry_run=args.dry_run, strays=args.strays, progress=tell
         )
     verb = "would be removed" if args.dry_run else "removed"
-    pictures = "1 picture" if freed.pictures == 1 else f"{freed.pictures:,} pictures"
-    files = "1 file" if freed.files == 1 else f"{freed.files:,} files"
+    pictures, files = counted(freed.pictures, "picture"), counted(freed.files, "file")
     notes: list[str] = []
     if freed.young:
         which = "1 more is" if freed.young == 1 else f"{freed.young:,} more are"

@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -15,7 +15,7 @@ from limner.client import Limner
 from limner.dollars import format_usd
 from limner.errors import InputInvalid, UserError
 from limner.frontends.cli.arguments import add_budget_flag, add_flags, read_flags
-from limner.frontends.cli.output import CommandResult, is_new_today
+from limner.frontends.cli.output import CommandResult, is_note_due
 from limner.frontends.cli.preview import show, showing_partial_pictures, shows_pictures
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
 from limner.imaging.formats import BY_MIME, OutputFormat
@@ -23,8 +23,10 @@ from limner.tools.built_in.image_generate import GenerateArguments
 from limner.tools.drawing_arguments import NO_OPTIONS, CallerOptions, DrawingArguments
 from limner.tools.generation_tool import as_value
 from limner.tools.output_target import format_of
-from limner.tools.picture_set import PictureSet
 from limner.tools.planning import Plan
+
+if TYPE_CHECKING:
+    from limner.tools.picture_set import PictureSet
 
 EXAMPLE = """\
 examples:
@@ -197,7 +199,7 @@ def _drawn(drawn: PictureSet, elapsed_s: float, lim: Limner) -> CommandResult:
     ]
     if first.path.suffix.lower() != ".png":
         notes.append(f"Saved as {BY_MIME[first.image.mime].title}.")
-    if "note" in extras and is_new_today(lim.home, lim.clock().date()):
+    if "note" in extras and is_note_due(lim.home, lim.clock().date()):
         notes.append(extras["note"])
     if "notice" in extras:
         notes.append(extras["notice"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from limner.eyes.evidence import Evidence
 from limner.frontends.cli.arguments import add_budget_flag, add_flags, read_flags
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
+from limner.imaging.formats import PICTURE_SUFFIXES
 from limner.tools.built_in.inspect_image import as_value
 from limner.tools.inspection import Inspection, InspectRequest
 
@@ -59,8 +61,9 @@ def run(args: Namespace) -> CommandResult:
     if args.evidence or args.csv:
         return _measure(args)
     *images, question = args.images
-    if not images:
-        raise UserError("give a question", hint=f'For example: limner inspect {question} "{ASK}"')
+    if not images or _is_picture(question):
+        words = " ".join(map(shlex.quote, args.images))
+        raise UserError("give a question", hint=f'For example: limner inspect {words} "{ASK}"')
     first, *others = images
     schema = None if args.schema is None else _schema(args.schema)
     request = read_flags(
@@ -75,6 +78,11 @@ def run(args: Namespace) -> CommandResult:
             return _result(await lim.inspector.inspect(request, person))
 
     return wait_for(work)
+
+
+def _is_picture(word: str) -> bool:
+    """Whether the last word is a picture: a model would be paid to answer a file name."""
+    return len(word.split()) == 1 and Path(word).suffix.lower() in PICTURE_SUFFIXES
 
 
 def _measure(args: Namespace) -> CommandResult:
@@ -93,11 +101,12 @@ def _measure(args: Namespace) -> CommandResult:
         value = msgspec.to_builtins(found)
         return CommandResult(value=value, text=json.dumps(value, ensure_ascii=False, indent=2))
     texts = [table.csv for table in found.page.tables]
-    reason = found.no_text_reason or "no table was found"
+    if found.no_text_reason is not None:
+        raise UserError(f"the tables cannot be read: {found.no_text_reason}")
     return CommandResult(
         value={"tables": texts},
         text="\n".join(texts).rstrip("\n"),
-        notes=() if texts else (f"limner: {reason}",),
+        notes=() if texts else ("limner: no table was found",),
     )
 
 

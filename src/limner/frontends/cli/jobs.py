@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 from typing import Any
 
 from limner.client import Limner
 from limner.dollars import format_usd, usd_to_nano
 from limner.errors import NANO_PER_USD, ImageError, LimnerError, UserError
-from limner.frontends.cli.output import CommandResult
+from limner.frontends.cli.output import CommandResult, minute
 from limner.frontends.cli.stderr import say
 from limner.frontends.cli.terminal import Waiting, wait_for
 from limner.money.paid_call import ALREADY_RECEIVED
@@ -142,8 +141,8 @@ async def _rows(lim: Limner, job_id: str | None) -> list[JobRow]:
 
 
 def _line(row: JobRow, state: str) -> str:
-    when = datetime.fromtimestamp(row.created_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M")
-    return f"{row.id}  {when}  {format_usd(row.quoted_nano)}  {state}  {row.provider}"
+    when, quoted = minute(row.created_ms), format_usd(row.quoted_nano)
+    return f"{row.id}  {when}  {quoted}  {state}  {row.provider}"
 
 
 def _as_json(row: JobRow, state: str) -> dict[str, Any]:

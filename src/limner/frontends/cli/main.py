@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import signal
@@ -13,6 +14,7 @@ from limner.frontends.cli.stderr import shortage_behind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from argparse import Action
     from typing import Any, NoReturn
 
 # Each command is a module of this package: `configure(parser)`, `run(args) -> CommandResult`.
@@ -100,23 +102,51 @@ def _help_columns() -> int:
         return 80
 
 
+class _NoOption(str):
+    """A word after ``--``: no option, whatever it starts with."""
+
+    __slots__ = ()
+
+
+def _without_separator(words: list[str]) -> list[str]:
+    """The words without ``--``. argparse would forget it between options and other words."""
+    at = words.index("--") if "--" in words else len(words)
+    return [*words[:at], *map(_NoOption, words[at + 1 :])]
+
+
 class Parser(ArgumentParser):
     """Reports bad usage as every other failure: in JSON if the command line asks for it."""
 
     def __init__(self, words: list[str], **about: Any) -> None:
         # No abbreviations: one that works today is ambiguous after the next option.
         super().__init__(allow_abbrev=False, formatter_class=HelpFormatter, **about)
+        self._words = words
         self._as_json = "--json" in words
+
+    def _parse_optional(self, arg_string: str) -> Any:
+        return None if isinstance(arg_string, _NoOption) else super()._parse_optional(arg_string)
+
+    def _get_value(self, action: Action, arg_string: str) -> Any:
+        return super()._get_value(action, str(arg_string))
 
     def error(self, message: str) -> NoReturn:
         """Exit with status 2, and print what is wrong; if something is missing, an example too."""
+        see = f"See: {self.prog} --help"
+        if files := [one for one in self._words if one[:1] == "-" and os.path.lexists(one)]:
+            name = (
+                f"Write ./{files[0]} for the file: a word that starts with a hyphen is an option."
+            )
+            self.fail(message, f"{name}\n  {see}")
+        extra = message.removeprefix("unrecognized arguments: ")
+        if extra != message and not any(word[:1] == "-" for word in extra.split()):
+            self.fail(message, f"Put words that belong together in quotes.\n  {see}")
         lines = (self.epilog or "").splitlines()
         example = next((line.strip() for line in lines if line.startswith(f"  {self.prog}")), None)
         if example is None or not message.startswith("the following arguments are required"):
-            self.fail(message, f"See: {self.prog} --help")
+            self.fail(message, see)
         choices = [str(one) for action in self._actions for one in action.choices or ()]
         what = f"say what to do: {', '.join(choices)}" if " action" in message else message
-        self.fail(what, f"For example: {example.split('   ')[0]}\n  See: {self.prog} --help")
+        self.fail(what, f"For example: {example.split('   ')[0]}\n  {see}")
 
     def fail(self, message: str, hint: str) -> NoReturn:
         """Exit with status 2, and print what is wrong and what to do."""
@@ -148,9 +178,21 @@ def main(argv: list[str] | None = None) -> int:
     if argv is None:
         # Only the end of the process is left: a Ctrl-C now needs no traceback.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        # Python would look for garbage in everything that was loaded, for 0.1 s.
-        gc.freeze()
+        _end_process(status)
     return status
+
+
+def _end_process(status: int) -> NoReturn:
+    """End the process as Python does, but leave its memory to the system.
+
+    Python would free each object of each module by itself. That takes as long as most commands
+    need to answer, once they are loaded.
+    """
+    if (threading := sys.modules.get("threading")) is not None:
+        threading._shutdown()  # waits for threads, as the end of the interpreter does
+    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]
+    _flush()
+    os._exit(status)
 
 
 def _delay_collection() -> None:
@@ -252,8 +294,12 @@ def _command(name: str, words: list[str]) -> int:
     )
     # Options may come between pictures and question. A command that passes words on to another
     # program parses them itself.
-    read = getattr(module, "read", ArgumentParser.parse_intermixed_args)
-    args = read(parser, words)
+    read = getattr(module, "read", None)
+    args = (
+        read(parser, words)
+        if read is not None
+        else parser.parse_intermixed_args(_without_separator(words))
+    )
     answer = import_module("limner.frontends.cli.output")
     return answer.answer(lambda: module.run(args), as_json=args.json)
 

@@ -14,7 +14,7 @@ from limner.client import Limner
 from limner.dollars import format_usd
 from limner.errors import NANO_PER_USD, UserError
 from limner.frontends.cli.output import CommandResult
-from limner.models.registry import EMBEDDED, By, KnownModel, Resolution
+from limner.models.registry import EMBEDDED, By, FoundModel, KnownModel
 from limner.net.redaction import drop_userinfo
 from limner.providers.base import ProviderSpec
 
@@ -111,17 +111,17 @@ def _role_text(role: dict[str, Any]) -> str:
     return f"{role['set']} -> {role['model'] or 'no such model'}"
 
 
-def _used(used: Resolution) -> dict[str, Any]:
+def _used(used: FoundModel) -> dict[str, Any]:
     return {"model": used.model.name, "effort": used.effort, "by": used.by}
 
 
-def _used_text(used: Resolution | None) -> str:
+def _used_text(used: FoundModel | None) -> str:
     if used is None:
         return "nothing: no model is available"
     return f"{used.model.name} ({_CHOSEN.get(used.by) or f'the role {used.by}'})"
 
 
-def _talker(lim: Limner) -> Resolution | str:
+def _talker(lim: Limner) -> FoundModel | str:
     """The model that answers in a conversation, or why there is none."""
     try:
         return lim.models.resolve_conversation_model()
@@ -129,7 +129,7 @@ def _talker(lim: Limner) -> Resolution | str:
         return f"nothing: {error.message}"
 
 
-def _warnings(used: Resolution | None) -> list[str]:
+def _warnings(used: FoundModel | None) -> list[str]:
     return [
         f"model_roles.{one.by}: there is no model {one.name!r}"
         + (f"; did you mean {' or '.join(one.near)}?" if one.near else "")
@@ -251,7 +251,7 @@ def _embedded_rows(lim: Limner) -> Iterator[_Row]:
     """Who looks and who talks now, so that the first lines say all that works."""
     looks, talks = lim.models.resolve(), _talker(lim)
     for who, what in ((looks, "looks"), (talks, "talks")):
-        if isinstance(who, Resolution) and lim.models.key(who.model) is not None:
+        if isinstance(who, FoundModel) and lim.models.key(who.model) is not None:
             yield _Row(
                 name=who.model.name,
                 price="free" if who.model.api == EMBEDDED else _rate(who.model),

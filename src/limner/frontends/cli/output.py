@@ -9,7 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
 import msgspec
@@ -69,8 +69,8 @@ def deliver(found: CommandResult, *, as_json: bool) -> int:
     return found.status
 
 
-def is_new_today(home: Home, today: date) -> bool:
-    """Whether the note about keys was not shown today; from now on it was."""
+def is_note_due(home: Home, today: date) -> bool:
+    """Whether the note about keys is to be shown: once a day. Records that it is shown now."""
     day = today.isoformat()
     with suppress(OSError, UnicodeDecodeError):
         if home.note_day.read_text(encoding="utf-8") == day:
@@ -100,6 +100,16 @@ def speak(text: str) -> None:
         sys.stdout.flush()
     except OSError as error:
         raise Cancelled(f"Standard output cannot be written: {error.strerror}.") from error
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun: 1 picture, 2,000 pictures."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def minute(moment_ms: int) -> str:
+    """A moment in UTC, to the minute."""
+    return datetime.fromtimestamp(moment_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def failure(error: LimnerError) -> CommandResult:

@@ -15,7 +15,7 @@ import msgspec
 from limner.client import Limner
 from limner.dollars import format_usd
 from limner.errors import NANO_PER_USD, LimnerError, UserError
-from limner.frontends.cli.output import CommandResult
+from limner.frontends.cli.output import CommandResult, counted
 from limner.frontends.cli.terminal import wait_for
 from limner.money.usage_exports import Difference, UsageExport, compare, parse_export
 
@@ -38,7 +38,7 @@ def run(args: Namespace) -> CommandResult:
     differences = wait_for(lambda: _compare(export))
     first, last = export.days
     covered = f"{export.service}, {first} to {last}"
-    count = len(differences)
+    found = counted(len(differences), "difference") if differences else "no differences"
     return CommandResult(
         value={
             "service": export.service,
@@ -47,7 +47,7 @@ def run(args: Namespace) -> CommandResult:
             "differences": msgspec.to_builtins(differences),
         },
         text="\n".join(map(_line, differences)),
-        notes=(f"{covered}: {count or 'no'} difference{'' if count == 1 else 's'}",),
+        notes=(f"{covered}: {found}",),
         status=LimnerError.exit_status if differences else 0,
     )
 

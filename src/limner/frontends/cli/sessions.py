@@ -8,7 +8,6 @@ from __future__ import annotations
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from limner.agent.session import SessionAbout, StoredItem
@@ -18,7 +17,7 @@ from limner.content import format_bytes
 from limner.display_text import clean_line
 from limner.dollars import format_usd
 from limner.errors import NANO_PER_USD, LimnerError, UserError
-from limner.frontends.cli.output import CommandResult, failure
+from limner.frontends.cli.output import CommandResult, counted, failure, minute
 from limner.frontends.cli.terminal import Waiting, wait_for
 from limner.frontends.cli.terminal_text import clipped
 from limner.pictures.request import Progress
@@ -128,9 +127,9 @@ async def _export(args: Namespace) -> CommandResult:
                 args.out or f"{session.id}.jsonl",
                 overwrite=args.overwrite,
             )
-    notes = [f"{_several(exported.items, 'item')}, {_several(len(exported.pictures), 'picture')}"]
+    notes = [f"{counted(exported.items, 'item')}, {counted(len(exported.pictures), 'picture')}"]
     if exported.omitted:
-        notes.append(f"{_several(len(exported.omitted), 'picture')} could not be found.")
+        notes.append(f"{counted(len(exported.omitted), 'picture')} could not be found.")
     return CommandResult(
         value={
             "path": str(exported.path),
@@ -152,7 +151,7 @@ async def _import(args: Namespace) -> CommandResult:
 
             def tell(imported: ImportedSession, which: str = which) -> None:
                 size = format_bytes(imported.read_bytes)
-                message = f"Importing{which}: {size}, {_several(len(imported.pictures), 'picture')}"
+                message = f"Importing{which}: {size}, {counted(len(imported.pictures), 'picture')}"
                 waiting.progress(Progress(message=message, elapsed_s=waiting.elapsed_s))
 
             tell(ImportedSession())
@@ -181,7 +180,7 @@ async def _fork(args: Namespace) -> CommandResult:
     async with Limner() as lim:
         session = await lim.sessions.open(args.names[0])
         about = await (await lim.sessions.fork(session.id, before=args.before)).about()
-    notes = (f"{_several(about.items, 'item')} of {about.forked_from}",)
+    notes = (f"{counted(about.items, 'item')} of {about.forked_from}",)
     return CommandResult(value={"session": _about_as_json(about)}, text=about.id, notes=notes)
 
 
@@ -198,10 +197,10 @@ async def _delete(args: Namespace) -> CommandResult:
     async with Limner() as lim:
         session = await lim.sessions.open(args.names[0])
         freed = await lim.delete_session(session.id)
-    pictures, size = _several(freed.pictures, "picture"), format_bytes(freed.size_bytes)
+    pictures, size = counted(freed.pictures, "picture"), format_bytes(freed.size_bytes)
     notes = [f"{session.id} is deleted, and {pictures} ({size})."]
     if freed.young:
-        more = _several(freed.young, "picture")
+        more = counted(freed.young, "picture")
         notes.append(f"{more} came in within the last minute: limner gc --all removes them later.")
     return CommandResult(
         value={
@@ -234,21 +233,21 @@ def _options(args: Namespace) -> Iterable[tuple[str, Any]]:
 
 
 def _about_line(about: SessionAbout) -> str:
-    when = _when(about.updated_ms)
+    when = minute(about.updated_ms)
     spent = f"  {format_usd(about.spent_nano)}" if about.spent_nano else ""
     title = clipped(about.name or about.preview or "", WORDS_WIDTH)
-    return f"{about.id}  {when}  {_several(about.items, 'item'):>10}{spent}  {title}".rstrip()
+    return f"{about.id}  {when}  {counted(about.items, 'item'):>10}{spent}  {title}".rstrip()
 
 
 def _about_lines(about: SessionAbout) -> Iterator[str]:
     yield about.id if about.name is None else f"{about.id}  {clean_line(about.name)}"
     rows = {
-        "started": f"{_when(about.created_ms)} UTC in {clean_line(about.cwd) or 'no folder'}",
-        "last used": f"{_when(about.updated_ms)} UTC",
+        "started": f"{minute(about.created_ms)} UTC in {clean_line(about.cwd) or 'no folder'}",
+        "last used": f"{minute(about.updated_ms)} UTC",
         "items": str(about.items),
         "spent": format_usd(about.spent_nano),
         "forked from": about.forked_from,
-        "archived": about.archived_ms and f"{_when(about.archived_ms)} UTC",
+        "archived": about.archived_ms and f"{minute(about.archived_ms)} UTC",
         "compacted": about.sends_from and f"models get what follows item {about.sends_from}",
     }
     yield from (f"  {name:12}{value}" for name, value in rows.items() if value)
@@ -261,7 +260,7 @@ def _item_line(stored: StoredItem) -> str:
         (str(item[name]) for name in ("name", "output") if isinstance(item.get(name), str)), ""
     )
     pictures = len(image_parts(item))
-    seen = f" [{_several(pictures, 'picture')}]" if pictures else ""
+    seen = f" [{counted(pictures, 'picture')}]" if pictures else ""
     line = f"{stored.seq:5}  {kind:21} {clipped(' '.join(words.split()), WORDS_WIDTH)}{seen}"
     return line.rstrip()
 
@@ -298,22 +297,14 @@ def _outcome_as_json(name: str, outcome: ImportedSession | LimnerError) -> dict[
 
 
 def _import_notes(name: str, imported: ImportedSession) -> Iterator[str]:
-    items, pictures = _several(imported.items, "item"), _several(len(imported.pictures), "picture")
+    items, pictures = counted(imported.items, "item"), counted(len(imported.pictures), "picture")
     yield f"{clean_line(name)}: {items}, {pictures}"
     if imported.bad_lines:
-        yield f"  {_several(imported.bad_lines, 'line')} could not be read: left out."
+        yield f"  {counted(imported.bad_lines, 'line')} could not be read: left out."
     if imported.omitted:
-        yield f"  {_several(imported.omitted, 'picture')} could not be stored; a note says why:"
+        yield f"  {counted(imported.omitted, 'picture')} could not be stored; a note says why:"
     if imported.bad_lines or imported.omitted:
         yield from (f"    {clean_line(warning)}" for warning in imported.warnings)
-
-
-def _several(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def _when(moment_ms: int) -> str:
-    return datetime.fromtimestamp(moment_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def _seq(text: str) -> int:

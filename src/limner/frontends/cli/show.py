@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 import msgspec
 
 from limner.client import Limner
 from limner.content import format_bytes
 from limner.dollars import format_usd
-from limner.frontends.cli.output import CommandResult
+from limner.frontends.cli.output import CommandResult, minute
 from limner.frontends.cli.preview import show_bytes
 from limner.frontends.cli.stderr import is_live
 from limner.frontends.cli.terminal import wait_for
@@ -111,8 +110,7 @@ def _row(name: str, value: object) -> str:
 
 
 def _when(record: PictureRecord) -> str:
-    moment = datetime.fromtimestamp(record.created_ms / 1000, UTC)
-    return moment.strftime("%Y-%m-%d %H:%M UTC")
+    return f"{minute(record.created_ms)} UTC"
 
 
 def _origin(record: PictureRecord) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 from limner.client import Limner
 from limner.dollars import format_usd
-from limner.frontends.cli.output import CommandResult
+from limner.frontends.cli.output import CommandResult, counted, minute
 from limner.frontends.cli.terminal import wait_for
 from limner.money.records import LedgerRow, Spend, SpendLine
 
@@ -71,12 +70,11 @@ def _lines(spend: Spend) -> Iterator[str]:
 
 
 def _sum(line: SpendLine) -> str:
-    calls = "1 call" if line.calls == 1 else f"{line.calls} calls"
-    return f"  {format_usd(line.nano):>12}  {line.name}  ({calls})"
+    return f"  {format_usd(line.nano):>12}  {line.name}  ({counted(line.calls, 'call')})"
 
 
 def _call(row: LedgerRow) -> str:
-    when = datetime.fromtimestamp(row.created_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M")
+    when = minute(row.created_ms)
     became = row.path or row.error_code or ""
     cost = format_usd(row.cost_nano)
     return f"  {cost:>12}  {when}  {row.state:8}  {row.provider:14}  {became}".rstrip()

@@ -5,7 +5,7 @@ Names are never used to merge colours: two shades with one name stay two colours
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 
 Shade = tuple[int, int, int]
 
@@ -106,7 +106,7 @@ COLOUR_WORDS = frozenset(
 _GREYISH = 0.03
 
 
-@cache
+@lru_cache(maxsize=10_000)
 def colour_name(shade: Shade) -> str:
     """The name of a shade."""
     lightness, a, b = oklab(shade)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from limner.json_shapes import as_object, decode_json
+from limner.json_shapes import as_list, as_object, decode_json
 from limner.models.offline.message import OfflineMessage
 from limner.models.offline.transcript import OWN_TOOLS
 from limner.wires.base import ToolOffer
@@ -18,6 +18,8 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+|[^\W\d_]+")
 _NUMBER = re.compile(r"(?<![\w.])-?\d{1,15}(?:\.\d{1,15})?(?![\w.]*\w)")
 _QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'|`([^`]*)`")
 _USE = r"(?:use|call|run|start|invoke|try)(?: the)?(?: tool)? [\"'`]?"
+_PARSED: Mapping[str, Any] = {"integer": int, "number": int | float, "boolean": bool, "string": str}
+_TYPES = (*_PARSED, "array", "object")
 _JOINT = re.compile(r"^[\s\"'`:,]*(?:tool\b)?\s*(?:to|for|with|on|of|and)?\b[\s:,]*", re.IGNORECASE)
 
 
@@ -69,17 +71,32 @@ def _arguments(offer: ToolOffer, message: OfflineMessage) -> Mapping[str, Any] |
     """The values that the tool takes; None if one that it requires is not in the message."""
     if given := _object_in(message.words):
         return given
-    kinds: Mapping[str, Any] = offer.schema.get("properties", {})
+    required = as_list(offer.schema.get("required"))
     rest = _rest(offer.name, message)
     found: dict[str, Any] = {}
-    for name, kind in kinds.items():
+    for name, declared in as_object(offer.schema.get("properties")).items():
+        kind = _with_one_type(declared)
         value = _named_value(name, kind, message.words)
-        if value is None and name in offer.schema.get("required", ()):
+        if value is None and name in required:
             value = _value(kind, rest, message)
         if value is not None:
             found[name] = value
-    missing = set(offer.schema.get("required", ())) - found.keys()
-    return None if missing else found
+    return found if all(name in found for name in required) else None
+
+
+def _with_one_type(declared: object) -> Mapping[str, Any]:
+    """The schema of a value; of several types, the first that is not null counts."""
+    schema = as_object(declared)
+    alternatives = [as_object(one) for one in as_list(schema.get("anyOf"))]
+    types: list[Any] = [one.get("type") for one in alternatives]
+    if not alternatives:
+        named: Any = schema.get("type", "string")
+        types = as_list(named) or [named]
+        alternatives = [schema] * len(types)
+    for one, kind in zip(alternatives, types, strict=True):
+        if kind in _TYPES:
+            return {**one, "type": kind}
+    return {"type": "other"}
 
 
 def _object_in(words: str) -> Mapping[str, Any]:
@@ -111,7 +128,7 @@ def _value(kind: Mapping[str, Any], rest: str, message: OfflineMessage) -> Any:
     numbers = _NUMBER.findall(rest)
     match kind.get("type"):
         case "array":
-            members = as_object(kind.get("items"))
+            members = _with_one_type(kind.get("items"))
             is_number = members.get("type") in ("number", "integer")
             parts = numbers if is_number else re.split(r",\s*|\s+and\s+", rest)
             values = [_parse(members, part.strip()) for part in parts if part.strip()]
@@ -120,8 +137,8 @@ def _value(kind: Mapping[str, Any], rest: str, message: OfflineMessage) -> Any:
             return _parse(kind, numbers[0]) if numbers else None
         case "boolean":
             return True
-        case "string" if kind.get("enum"):
-            return next((one for one in kind["enum"] if str(one).lower() in rest.lower()), None)
+        case "string" if options := as_list(kind.get("enum")):
+            return next((one for one in options if str(one).lower() in rest.lower()), None)
         case "string":
             pictures = [*message.named, *message.attached]
             return pictures[0].source if pictures else rest
@@ -131,9 +148,11 @@ def _value(kind: Mapping[str, Any], rest: str, message: OfflineMessage) -> Any:
 
 def _parse(kind: Mapping[str, Any], text: str) -> Any:
     """A word as a value of that kind; None if it is none."""
-    types = {"integer": int, "number": int | float, "boolean": bool, "string": str}
-    try:
-        value = msgspec.convert(text, types[kind.get("type", "string")], strict=False)
-    except (KeyError, msgspec.ValidationError):
+    wanted = _PARSED.get(kind["type"])
+    if wanted is None:
         return None
-    return value if value in kind.get("enum", (value,)) else None
+    try:
+        value = msgspec.convert(text, wanted, strict=False)
+    except msgspec.ValidationError:
+        return None
+    return value if value in (as_list(kind.get("enum")) or [value]) else None

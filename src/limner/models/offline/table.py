@@ -345,7 +345,9 @@ def _redraw(
 def _edit(message: OfflineMessage, shape: Mapping[str, str], words: str = "") -> Step:
     picture = message.pictures[0]
     changes = {**resized(picture.size, shape), **_output(message)}
-    edit = {"image": picture.lasting, "prompt": words or message.words, **changes}
+    # Where to save it is an argument of its own, and no change of the picture.
+    said = message.words if message.output_path is None else message.plain
+    edit = {"image": picture.lasting, "prompt": words or said, **changes}
     return OfflineCall(tool=EDIT, arguments=edit)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from limner.rendering.brush import Rect
-from limner.rendering.graph.across import FRAME_PAD, PORT_GAP, spread
+from limner.rendering.graph.coordinates import FRAME_PAD, PORT_GAP, spread
 from limner.rendering.graph.layers import LOOP, LayeredGraph
 from limner.rendering.graph.model import Extent, GraphNode, Point
 

@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 import msgspec
 
 from limner.rendering.brush import Rect
-from limner.rendering.graph.across import AcrossPlacement
+from limner.rendering.graph.coordinates import CoordinateAssignment
 from limner.rendering.graph.geometry import PartGeometry
 from limner.rendering.graph.layers import LayeredGraph
 from limner.rendering.graph.model import (
@@ -63,7 +63,7 @@ def lay_out(graph: Graph) -> GraphLayout:
 def _lay_out_part(graph: Graph, members: list[int], paths: list[tuple[int, ...]]) -> PartGeometry:
     part = LayeredGraph(graph, members, paths)
     order_layers(part)
-    return PartGeometry(part, AcrossPlacement(part).x)
+    return PartGeometry(part, CoordinateAssignment(part).x)
 
 
 def _mirrored(layout: GraphLayout, *, across: bool) -> GraphLayout:

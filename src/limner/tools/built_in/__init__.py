@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -52,6 +51,8 @@ class ToolParts(msgspec.Struct, frozen=True, kw_only=True):
 @cache
 def declarations() -> dict[str, ToolDeclaration[Any]]:
     """The declaration of every tool, by name."""
+    from pkgutil import iter_modules  # noqa: PLC0415 - most commands need one tool
+
     found = {module.name for module in iter_modules(__path__)}
     names = [*_FIRST, *sorted(found - set(_FIRST))]
     return {name: getattr(_module(name), name.upper()) for name in names}

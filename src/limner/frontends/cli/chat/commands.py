@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime
 from difflib import get_close_matches
 
 import msgspec
@@ -15,6 +14,7 @@ from limner.dollars import format_usd
 from limner.errors import UserError
 from limner.frontends.cli.chat.chat_session import ChatSession, Leave
 from limner.frontends.cli.chat.tool_lines import expanded
+from limner.frontends.cli.output import minute
 from limner.frontends.cli.preview import show_bytes
 from limner.frontends.cli.stderr import is_live, size
 from limner.frontends.cli.terminal_text import clipped
@@ -133,9 +133,8 @@ async def _resume(chat: ChatSession, session_id: str) -> None:
     if not found:
         chat.screen.line("No session is stored here yet.")
     for about in found:
-        moment = datetime.fromtimestamp(about.updated_ms / 1000, UTC)
         mark = "*" if about.id == chat.agent.session_id else " "
-        known = f"{mark} {about.id}  {moment:%Y-%m-%d %H:%M}  "
+        known = f"{mark} {about.id}  {minute(about.updated_ms)}  "
         room = max(size().columns - len(known) - 1, _LEAST_TITLE_CELLS)
         chat.screen.line((known + clipped(about.name or about.preview or "", room)).rstrip())
 

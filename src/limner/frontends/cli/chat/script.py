@@ -19,7 +19,7 @@ from limner.frontends.cli.chat.chat_agent import ChatAgent, ChatOptions
 from limner.frontends.cli.chat.chat_session import OFFLINE_NOTE
 from limner.frontends.cli.chat.screen import Screen
 from limner.frontends.cli.interrupts import interrupts
-from limner.frontends.cli.output import CommandResult, emit, is_new_today, speak
+from limner.frontends.cli.output import CommandResult, emit, is_note_due, speak
 from limner.frontends.cli.preview import shows_pictures
 from limner.frontends.cli.stderr import is_live, say
 from limner.frontends.cli.terminal import wait_for
@@ -60,7 +60,7 @@ async def _run(
         agent = ChatAgent(lim, options, ask=approval.ask)
         model = await agent.open()
         is_offline = model.name == OFFLINE and not form.as_json
-        if is_offline and is_new_today(lim.home, lim.clock().date()):
+        if is_offline and is_note_due(lim.home, lim.clock().date()):
             say(OFFLINE_NOTE)
         screen = approval.screen = _make_screen(lim, form)
         summary = _TurnSummary()

@@ -24,18 +24,20 @@ const query = (fields) => {
 
 export const get = async (path, fields = {}) => read(await ask(path + query(fields)));
 
-export const send = async (method, path, body = {}) =>
-  read(await ask(path, {
-    method,
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  }));
+const sendJson = (method, path, body) =>
+  ask(path, { method, headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+
+export const send = async (method, path, body = {}) => read(await sendJson(method, path, body));
+
+// A file that the server makes -> an address of its bytes, to be revoked.
+export async function fileUrl(path, body) {
+  const response = await sendJson("POST", path, body);
+  return response.ok ? URL.createObjectURL(await response.blob()) : read(response);
+}
 
 // A file that the server makes -> the browser saves it.
 export async function save(path, body, name) {
-  const response = await ask(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
-  if (!response.ok) return read(response);
-  const url = URL.createObjectURL(await response.blob());
+  const url = await fileUrl(path, body);
   Object.assign(document.createElement("a"), { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
@@ -46,6 +48,7 @@ export const upload = async (file) =>
 export const uploadMask = async (handle, blob) =>
   read(await ask(`/api/pictures/${handle}/masks`, { method: "POST", body: blob }));
 
+export const isHandle = (text) => /^[0-9a-f]{64}$/.test(text || "");
 export const thumbnail = (handle) => `/api/pictures/${handle}/thumbnail`;
 export const file = (handle) => `/api/pictures/${handle}/file`;
 export const download = (handle) => `/api/pictures/${handle}/file?save=true`;

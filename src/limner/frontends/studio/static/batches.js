@@ -4,12 +4,10 @@ import { html, useEffect, useState } from "/static/vendor/preact-htm.js";
 import { get, send } from "/static/api.js";
 import { confirmed } from "/static/dialog.js";
 import { follow, onRun } from "/static/runs.js";
-import { atMost, count, errorText, moment, usd } from "/static/words.js";
+import { amount, atMost, count, errorText, moment, usd } from "/static/words.js";
 
 const ASK_MS = 3000;
 const fileName = (path) => path.split(/[/\\]/).pop();
-
-const amount = (sum) => (sum ? usd(sum) : "$0");
 
 const wordsOf = (batch) => (batch.state === "loading" ? "Its rows are read. If that does not end, run it again." : [
   `${batch.done.toLocaleString()} of ${count(batch.rows, "row")} done`,

@@ -1,13 +1,12 @@
 // Two pictures -> one above the other with a slider, and the areas in which they differ.
 
 import { html, useEffect, useRef, useState } from "/static/vendor/preact-htm.js";
-import { file, get } from "/static/api.js";
+import { file, get, isHandle } from "/static/api.js";
 import { Slot } from "/static/slot.js";
 import { Icon } from "/static/icons.js";
 import { Viewer } from "/static/picture.js";
 import { count, errorText } from "/static/words.js";
 
-const isHandle = (text) => /^[0-9a-f]{64}$/.test(text || "");
 const WORDS = { changed: "changed", colour: "another colour", moved: "moved", added: "added", removed: "removed" };
 
 const said = (area) => {

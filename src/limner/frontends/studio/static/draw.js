@@ -1,8 +1,9 @@
 // Words, pictures and options -> a quote, and with the user's agreement a picture.
 
-import { html, useEffect, useRef, useState } from "/static/vendor/preact-htm.js";
-import { get, send, uploadMask } from "/static/api.js";
+import { html, useEffect, useState } from "/static/vendor/preact-htm.js";
+import { get, isHandle, send, uploadMask } from "/static/api.js";
 import { MaskEditor, maskOf, regionOf } from "/static/mask.js";
+import { useQuote } from "/static/quote.js";
 import { follow, useRun } from "/static/runs.js";
 import { atMost, errorText, usd } from "/static/words.js";
 import { Render } from "/static/render.js";
@@ -24,23 +25,6 @@ const asBody = ({ steps, imageSize, ...form }) => ({
   seed: form.seed === "" ? null : Number(form.seed),
   n: Number(form.n),
 });
-
-// The price of the form as it is now; a newer form makes an older answer worthless.
-function useQuote(form) {
-  const [quote, setQuote] = useState({});
-  const latest = useRef(0);
-  useEffect(() => {
-    const number = ++latest.current;
-    const set = (value) => number === latest.current && setQuote(value);
-    if (!form.prompt.trim()) { set({}); return; }
-    set({ isWaiting: true });
-    const timer = setTimeout(() => {
-      send("POST", "/api/quotes", asBody(form)).then((found) => set({ found }), (error) => set({ error }));
-    }, 250);
-    return () => clearTimeout(timer);
-  }, [JSON.stringify(form)]);
-  return quote;
-}
 
 function Price({ quote }) {
   if (quote.error) return html`<p class="problem" role="alert">${errorText(quote.error)}</p>`;
@@ -137,7 +121,7 @@ let kept = { form: EMPTY, run: null };
 
 export function Draw({ rest }) {
   const [way, handle] = rest;
-  const isRecalled = /^[0-9a-f]{64}$/.test(handle || "");
+  const isRecalled = isHandle(handle);
   const [form, setForm] = useState(isRecalled ? EMPTY : kept.form);
   const [models, setModels] = useState([]);
   const [run, setRun] = useState(isRecalled ? null : kept.run);
@@ -149,7 +133,7 @@ export function Draw({ rest }) {
     setRun(null);
     recall(way, handle).then(setForm, setError);
   }, [way, handle]);
-  const quote = useQuote(form);
+  const quote = useQuote("/api/quotes", asBody(form), Boolean(form.prompt.trim()));
   const set = (name) => (event) => setForm((now) => ({ ...now, [name]: event.target.value }));
   const order = async (event) => {
     event.preventDefault();
@@ -166,7 +150,7 @@ export function Draw({ rest }) {
       setRun(started.id);
     } catch (problem) {
       setError(problem);
-      if (problem.code === "PRICE_CHANGED") setForm({ ...form });
+      if (problem.code === "PRICE_CHANGED") quote.again();
     }
   };
   const verb = form.image ? "Change" : "Draw";

@@ -1,29 +1,14 @@
 // A picture, a part of it and a question -> what the model sees, the price, and the answer.
 
 import { html, useEffect, useRef, useState } from "/static/vendor/preact-htm.js";
-import { file, get, send } from "/static/api.js";
+import { file, get, isHandle, send } from "/static/api.js";
 import { Slot } from "/static/slot.js";
 import { Viewer } from "/static/picture.js";
+import { useQuote } from "/static/quote.js";
 import { useRun } from "/static/runs.js";
 import { atMost, bytes, count, errorText, usd } from "/static/words.js";
 
 const asBody = ({ handle, question, region, model }) => ({ handle, question, region, model });
-
-function useQuote(form) {
-  const [quote, setQuote] = useState({});
-  const latest = useRef(0);
-  useEffect(() => {
-    const number = ++latest.current;
-    const set = (value) => number === latest.current && setQuote(value);
-    if (!form.handle || !form.question.trim()) { set({}); return; }
-    set({ isWaiting: true });
-    const timer = setTimeout(() => {
-      send("POST", "/api/questions/quote", asBody(form)).then((found) => set({ found }), (error) => set({ error }));
-    }, 350);
-    return () => clearTimeout(timer);
-  }, [JSON.stringify(asBody(form))]);
-  return quote;
-}
 
 // A rectangle that is dragged over the picture, in pixels of the picture.
 function Region({ size, region, change, scale }) {
@@ -77,7 +62,7 @@ let kept = { handle: null, question: "", region: null, model: "" };
 const NUMBERS = [["x", "Left"], ["y", "Top"], ["width", "Width"], ["height", "Height"]];
 
 export function Inspect({ rest }) {
-  const given = /^[0-9a-f]{64}$/.test(rest[0] || "") ? rest[0] : null;
+  const given = isHandle(rest[0]) ? rest[0] : null;
   const [form, setForm] = useState(given ? { ...kept, handle: given, question: "", region: null } : kept);
   kept = form;
   const [size, setSize] = useState(null);
@@ -89,8 +74,9 @@ export function Inspect({ rest }) {
     setSize(null);
     if (form.handle) get("/api/pictures/" + form.handle).then((facts) => setSize(facts.dimensions), setError);
   }, [form.handle]);
-  const quote = useQuote(form);
+  const quote = useQuote("/api/questions/quote", asBody(form), Boolean(form.handle && form.question.trim()));
   const run = useRun(runId);
+  useEffect(() => { if (run && run.error && run.error.code === "PRICE_CHANGED") quote.again(); }, [run && run.error]);
   const ask = async (event) => {
     event.preventDefault();
     if (!quote.found) return;

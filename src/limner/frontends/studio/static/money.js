@@ -6,9 +6,8 @@ import { Batches } from "/static/batches.js";
 import { confirmed, useFocusOfField } from "/static/dialog.js";
 import { follow, onRun } from "/static/runs.js";
 import { useSessions } from "/static/sessions.js";
-import { count, errorText, moment, usd } from "/static/words.js";
+import { amount, count, errorText, moment, usd } from "/static/words.js";
 
-const amount = (sum) => (sum ? usd(sum) : "$0");
 const DAYS = 30;
 const DAY_MS = 24 * 60 * 60 * 1000;
 

@@ -1,7 +1,7 @@
 // A document -> its picture while it is written, and in the gallery when it is saved.
 
 import { html, useEffect, useRef, useState } from "/static/vendor/preact-htm.js";
-import { Failed, send } from "/static/api.js";
+import { fileUrl, send } from "/static/api.js";
 import { follow } from "/static/runs.js";
 import { errorText } from "/static/words.js";
 
@@ -14,14 +14,6 @@ const EXAMPLES = {
 // Keep the source between visits of the page.
 let kept = EXAMPLES.Chart;
 
-async function preview(source) {
-  const response = await fetch("/api/previews", {
-    method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ source }),
-  });
-  if (response.ok) return URL.createObjectURL(await response.blob());
-  throw new Failed((await response.json()).error, response.status);
-}
-
 export function Render() {
   const [source, setSource] = useState(kept);
   const [shown, setShown] = useState({});
@@ -32,7 +24,7 @@ export function Render() {
     if (!source.trim()) return;
     const timer = setTimeout(async () => {
       try {
-        const url = await preview(source);
+        const url = await fileUrl("/api/previews", { source });
         if (number !== latest.current) { URL.revokeObjectURL(url); return; }
         setShown((now) => { if (now.url) URL.revokeObjectURL(now.url); return { url }; });
       } catch (error) {

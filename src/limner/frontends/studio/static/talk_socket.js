@@ -9,6 +9,7 @@ const CLIENT = {
   },
 };
 const MAX_WAIT_MS = 10000;
+const GONE = "The server does not answer.";
 
 const listeners = new Set();
 const waiting = new Map();
@@ -25,6 +26,8 @@ function post(message) {
 
 function ask(method, params) {
   const id = ++number;
+  // Between two attempts to connect there is no socket.
+  if (!socket) return Promise.reject(new Error(GONE));
   return new Promise((resolve, reject) => {
     waiting.set(id, { resolve, reject });
     post({ id, method, params });
@@ -56,7 +59,7 @@ function open() {
     };
     opened.onclose = () => {
       socket = null;
-      for (const { reject } of waiting.values()) reject(new Error("The server does not answer."));
+      for (const { reject } of waiting.values()) reject(new Error(GONE));
       waiting.clear();
       tell({ method: "lost" });
       setTimeout(() => { open(); ready.then(resolve); }, wait_ms);

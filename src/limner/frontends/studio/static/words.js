@@ -6,6 +6,9 @@ export const usd = (amount) => {
   return "$" + (amount < 0.1 ? amount.toPrecision(2).replace(/(\.\d\d\d*?)0+$/, "$1") : amount.toFixed(2));
 };
 
+// A sum of money, which may be zero; a price of zero is "free".
+export const amount = (sum) => (sum ? usd(sum) : "$0");
+
 // A price before it is paid is rounded up: what is said must be enough.
 export const atMost = (amount) => {
   if (!amount) return "free";

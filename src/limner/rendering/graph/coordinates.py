@@ -1,4 +1,4 @@
-"""Ordered layers -> coordinates across them: straight lines, and no box touches another."""
+"""Ordered layers -> coordinates of their vertices: straight lines, and no box touches another."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WEIGHTS = (1.0, 2.0, 6.0)
 _TURNED_WEIGHT = 0.1
 
 
-class AcrossPlacement:
+class CoordinateAssignment:
     """The place of each vertex and of each border of a frame, across the layers.
 
     A vertex is pulled to its neighbours in the layers above and below. The rules keep the
