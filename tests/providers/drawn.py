@@ -21,11 +21,11 @@ from limner.testing import FakeDesk, FakeSink
 
 class JobsDrawer(Protocol):
     async def generate(
-        self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks
+        self, request: ImageRequest, sink: Sink, callbacks: ProviderCallbacks
     ) -> Receipt: ...
 
     async def resume(
-        self, job: RemoteJob, request: ImageRequest, sink: Sink, desk: ProviderCallbacks
+        self, job: RemoteJob, request: ImageRequest, sink: Sink, callbacks: ProviderCallbacks
     ) -> Receipt: ...
 
 
@@ -37,10 +37,10 @@ class Drawn:
         self.sink, self.desk = FakeSink(), FakeDesk()
 
     async def generate(self, request: ImageRequest) -> Receipt:
-        return await self.provider.generate(request, self.sink, self.desk.desk)
+        return await self.provider.generate(request, self.sink, self.desk.callbacks)
 
     async def resume(self, job: RemoteJob, request: ImageRequest) -> Receipt:
-        return await self.provider.resume(job, request, self.sink, self.desk.desk)
+        return await self.provider.resume(job, request, self.sink, self.desk.callbacks)
 
     async def give_up(self, request: ImageRequest, *, when: asyncio.Event) -> None:
         """Begin to draw, and cancel at some moment."""

@@ -83,7 +83,7 @@ class Drawn:
         self.sink, self.desk = FakeSink(), FakeDesk()
 
     async def generate(self, request: ImageRequest = REQUEST) -> Receipt:
-        return await self.provider.generate(request, self.sink, self.desk.desk)
+        return await self.provider.generate(request, self.sink, self.desk.callbacks)
 
 
 @pytest.fixture
@@ -507,7 +507,9 @@ async def test_a_job_is_resumed_to_its_picture(
     server.looks = 2
     drawn = comfy(COMFYUI_WORKFLOW="/gone")
     assert isinstance(drawn.provider, Resumable)
-    receipt = await drawn.provider.resume(job(server, "mine"), REQUEST, drawn.sink, drawn.desk.desk)
+    receipt = await drawn.provider.resume(
+        job(server, "mine"), REQUEST, drawn.sink, drawn.desk.callbacks
+    )
     assert receipt == Receipt(
         prompt_used="a fox", cost_nano=0, extras={"seed": 42, "gpu_seconds": 3.5}
     )

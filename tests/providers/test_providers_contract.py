@@ -93,9 +93,9 @@ def _kinds_of(contract: type[ProviderContract]) -> Iterator[type[ProviderContrac
 def test_the_contract_names_a_picture_that_is_left_out(lost: dict[str, Any], what: str) -> None:
     class Forgetful(OpenAIImage):
         async def generate(
-            self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks
+            self, request: ImageRequest, sink: Sink, callbacks: ProviderCallbacks
         ) -> Receipt:
-            return await super().generate(replace(request, **lost), sink, desk)
+            return await super().generate(replace(request, **lost), sink, callbacks)
 
     class ForgetfulContract(TestOpenAIImage):
         spec = replace(BUILT_IN["openai-image"], build=Forgetful)

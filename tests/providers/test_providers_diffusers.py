@@ -58,7 +58,7 @@ class Drawing:
         self.sink, self.desk = FakeSink(), FakeDesk()
 
     async def generate(self, request: ImageRequest = REQUEST) -> Receipt:
-        return await self.provider.generate(request, self.sink, self.desk.desk)
+        return await self.provider.generate(request, self.sink, self.desk.callbacks)
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ async def test_without_the_extra_the_command_that_installs_it_is_named(
         monkeypatch.setitem(sys.modules, name, None)
     provider = Diffusers(connect("", variables={"DIFFUSERS_MODEL": str(tmp_path)}))
     with pytest.raises(MissingExtra, match="torch and diffusers") as caught:
-        await provider.generate(REQUEST, FakeSink(), FakeDesk().desk)
+        await provider.generate(REQUEST, FakeSink(), FakeDesk().callbacks)
     assert caught.value.hint == 'Run: pip install "limner[diffusers]"'
 
 
@@ -226,7 +226,7 @@ async def test_a_program_that_cannot_be_started_is_an_error(
     connection = connect("", variables={"DIFFUSERS_MODEL": str(tmp_path)})
     provider = Diffusers(connection, worker=[str(tmp_path / "gone")])
     with pytest.raises(ProviderUnavailable, match="could not be started"):
-        await provider.generate(REQUEST, FakeSink(), FakeDesk().desk)
+        await provider.generate(REQUEST, FakeSink(), FakeDesk().callbacks)
 
 
 async def test_giving_up_kills_the_process_before_the_caller_goes_on(

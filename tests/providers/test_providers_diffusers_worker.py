@@ -55,7 +55,7 @@ class Drawing:
         self.facts: dict[str, Any] = {}
 
     async def generate(self, request: ImageRequest = REQUEST) -> Image.Image:
-        receipt = await self.provider.generate(request, self.sink, self.desk.desk)
+        receipt = await self.provider.generate(request, self.sink, self.desk.callbacks)
         self.facts = dict(receipt.extras)
         image = Image.open(io.BytesIO(self.sink.data))
         image.load()
@@ -192,7 +192,7 @@ async def main():
     variables = {"DIFFUSERS_MODEL": sys.argv[1], "DIFFUSERS_DEVICE": "cpu"}
     connection = Connection(http=Http().client(), base_url="", key="", illustrate=None,
                             variables=variables)
-    desk = replace(FakeDesk().desk, progress=lambda told: print(told.message, flush=True))
+    desk = replace(FakeDesk().callbacks, progress=lambda told: print(told.message, flush=True))
     request = ImageRequest(prompt="a fox", model="pipeline", width=2048, height=2048)
     await Diffusers(connection).generate(request, FakeSink(), desk)
 

@@ -73,7 +73,7 @@ def server() -> Iterator[GeminiImageServer]:
 
 async def draw(provider: GeminiImage, request: ImageRequest = FOX) -> tuple[Receipt, bytes]:
     sink = FakeSink()
-    receipt = await provider.generate(request, sink, FakeDesk().desk)
+    receipt = await provider.generate(request, sink, FakeDesk().callbacks)
     return receipt, bytes(sink.data)
 
 
@@ -193,7 +193,7 @@ async def test_the_caller_hears_that_work_has_started(
     server: GeminiImageServer, connect: Connect
 ) -> None:
     desk = FakeDesk()
-    await GeminiImage(connect(server.base_url)).generate(FOX, FakeSink(), desk.desk)
+    await GeminiImage(connect(server.base_url)).generate(FOX, FakeSink(), desk.callbacks)
     assert desk.progress == [Progress(message="Google is drawing", elapsed_s=0.0)]
     assert (desk.jobs, desk.withdrawn) == ([], 0)
 

@@ -114,7 +114,7 @@ async def cost_of(
     server.usage = usage
     request = ImageRequest(prompt="a fox in the snow", model=model, width=1024, height=1024)
     provider = GeminiImage(connect(server.base_url))
-    return await provider.generate(request, FakeSink(), FakeDesk().desk)
+    return await provider.generate(request, FakeSink(), FakeDesk().callbacks)
 
 
 @pytest.mark.parametrize("model", SPEC.models, ids=lambda row: row.id)

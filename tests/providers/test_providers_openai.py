@@ -38,7 +38,7 @@ def assert_legal(body: dict[str, Any]) -> None:
 
 async def draw(provider: Any, request: ImageRequest) -> tuple[Receipt, bytes]:
     sink = FakeSink()
-    receipt = await provider.generate(request, sink, FakeDesk().desk)
+    receipt = await provider.generate(request, sink, FakeDesk().callbacks)
     return receipt, bytes(sink.data)
 
 
@@ -207,7 +207,7 @@ async def test_the_caller_hears_that_work_has_started(
     desk = FakeDesk()
     for provider, request in ((OpenAIDalle, DALLE), (OpenAIImage, FLARE)):
         built = provider(connect(openai_server.base_url))
-        await built.generate(request, FakeSink(), desk.desk)
+        await built.generate(request, FakeSink(), desk.callbacks)
     assert desk.progress == [Progress(message="OpenAI is drawing", elapsed_s=0.0)] * 2
     assert (desk.jobs, desk.withdrawn) == ([], 0)
 
@@ -238,7 +238,7 @@ async def test_a_slow_answer_in_pieces_is_put_together(
     )
     sink = FakeSink()
     provider = OpenAIDalle(connect(openai_server.base_url))
-    drawing = asyncio.ensure_future(provider.generate(DALLE, sink, FakeDesk().desk))
+    drawing = asyncio.ensure_future(provider.generate(DALLE, sink, FakeDesk().callbacks))
     await openai_server.wait_until("generate")
     gate.open()
     assert (await drawing).prompt_used == DALLE.prompt

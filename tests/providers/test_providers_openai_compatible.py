@@ -39,7 +39,7 @@ def asked(**rest: Any) -> ImageRequest:
 
 async def draw(connection: Connection, request: ImageRequest) -> tuple[Receipt, bytes]:
     sink = FakeSink()
-    receipt = await OpenAICompatible(connection).generate(request, sink, FakeDesk().desk)
+    receipt = await OpenAICompatible(connection).generate(request, sink, FakeDesk().callbacks)
     return receipt, bytes(sink.data)
 
 
@@ -200,7 +200,7 @@ async def test_the_caller_hears_who_is_drawing(
 ) -> None:
     desk = FakeDesk()
     provider = OpenAICompatible(connect(openai_server.base_url))
-    await provider.generate(asked(), FakeSink(), desk.desk)
+    await provider.generate(asked(), FakeSink(), desk.callbacks)
     message = f"127.0.0.1:{openai_server.port} is drawing"
     assert desk.progress == [Progress(message=message, elapsed_s=0.0)]
 

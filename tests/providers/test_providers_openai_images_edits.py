@@ -61,7 +61,7 @@ async def draw(
 ) -> tuple[Receipt, bytes]:
     sink = FakeSink()
     provider = OpenAIImage(connect(server.base_url))
-    return await provider.generate(request, sink, FakeDesk().desk), bytes(sink.data)
+    return await provider.generate(request, sink, FakeDesk().callbacks), bytes(sink.data)
 
 
 def assert_legal(form: ReceivedForm) -> None:
@@ -204,7 +204,7 @@ async def test_pictures_are_held_once_however_large_they_are(
         provider = OpenAIImage(connect(f"{origin}/v1"))
         tracemalloc.start()
         try:
-            await provider.generate(request, sink, FakeDesk().desk)
+            await provider.generate(request, sink, FakeDesk().callbacks)
             peak_bytes = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

@@ -58,7 +58,7 @@ class Drawing:
         self.provider = OpenAIImage(connect(server.base_url))
 
     async def draw(self, request: ImageRequest = SHOWN) -> Receipt:
-        return await self.provider.generate(request, self.sink, self.desk.desk)
+        return await self.provider.generate(request, self.sink, self.desk.callbacks)
 
 
 @pytest.fixture
@@ -273,7 +273,9 @@ async def test_giving_up_in_the_middle_closes_the_stream(
 ) -> None:
     openai_server.always("generate", events_reply(partial(b"unfinished 0"), Gate()))
     shown = asyncio.Event()
-    desk = replace(drawing.desk.desk, progress=lambda one: shown.set() if one.picture else None)
+    desk = replace(
+        drawing.desk.callbacks, progress=lambda one: shown.set() if one.picture else None
+    )
     task = asyncio.ensure_future(drawing.provider.generate(SHOWN, drawing.sink, desk))
     async with asyncio.timeout(30):
         await shown.wait()
@@ -301,7 +303,7 @@ async def test_base64_is_not_held_however_large_the_picture_is(
         provider = OpenAIImage(connect(f"{origin}/v1"))
         tracemalloc.start()
         try:
-            await provider.generate(SHOWN, sink, FakeDesk().desk)
+            await provider.generate(SHOWN, sink, FakeDesk().callbacks)
             peak_bytes = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

@@ -70,7 +70,7 @@ def server() -> Iterator[OpenRouterServer]:
 
 async def draw(provider: OpenRouter, request: ImageRequest = FOX) -> tuple[Receipt, bytes]:
     sink = FakeSink()
-    receipt = await provider.generate(request, sink, FakeDesk().desk)
+    receipt = await provider.generate(request, sink, FakeDesk().callbacks)
     return receipt, bytes(sink.data)
 
 
@@ -167,7 +167,7 @@ async def test_the_caller_hears_that_work_has_started(
     server: OpenRouterServer, connect: Connect
 ) -> None:
     desk = FakeDesk()
-    await OpenRouter(connect(server.base_url)).generate(FOX, FakeSink(), desk.desk)
+    await OpenRouter(connect(server.base_url)).generate(FOX, FakeSink(), desk.callbacks)
     assert desk.progress == [Progress(message="OpenRouter is drawing", elapsed_s=0.0)]
     assert (desk.jobs, desk.withdrawn) == ([], 0)
 

@@ -35,7 +35,9 @@ class Giving:
         self.desk, self.sink = FakeDesk(), FakeSink()
         provider = ReplicateFlux(connection)
         provider.cancel_timeout_s = cancel_timeout_s
-        self._task = asyncio.ensure_future(provider.generate(REQUEST, self.sink, self.desk.desk))
+        self._task = asyncio.ensure_future(
+            provider.generate(REQUEST, self.sink, self.desk.callbacks)
+        )
 
     async def up(self) -> None:
         self._task.cancel()
@@ -88,7 +90,7 @@ async def test_giving_up_while_the_job_is_written_down_cancels_it(
 
     provider = ReplicateFlux(connect(replicate_server.base_url))
     drawing = asyncio.ensure_future(
-        provider.generate(REQUEST, FakeSink(), replace(desk.desk, journal=journal))
+        provider.generate(REQUEST, FakeSink(), replace(desk.callbacks, journal=journal))
     )
     await reached.wait()
     drawing.cancel()
@@ -264,7 +266,7 @@ async def resume(
 ) -> tuple[Receipt, bytes, FakeDesk]:
     sink, desk = FakeSink(), FakeDesk()
     provider = ReplicateFlux(connect(server.base_url))
-    receipt = await provider.resume(one, REQUEST, sink, desk.desk)
+    receipt = await provider.resume(one, REQUEST, sink, desk.callbacks)
     return receipt, bytes(sink.data), desk
 
 
@@ -336,7 +338,7 @@ async def draw(
         desk.jobs.append(job)
 
     provider = ReplicateFlux(connect(server.base_url))
-    await provider.generate(REQUEST, sink, replace(desk.desk, journal=journal))
+    await provider.generate(REQUEST, sink, replace(desk.callbacks, journal=journal))
     return bytes(sink.data), desk
 
 

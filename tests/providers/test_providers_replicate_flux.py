@@ -51,7 +51,7 @@ class Drawn:
         self.sink, self.desk = FakeSink(), FakeDesk()
 
     async def generate(self, request: ImageRequest = REQUEST) -> Receipt:
-        return await self.provider.generate(request, self.sink, self.desk.desk)
+        return await self.provider.generate(request, self.sink, self.desk.callbacks)
 
     @property
     def data(self) -> bytes:
@@ -132,7 +132,7 @@ async def test_the_job_is_written_down_before_the_first_look(
     replicate_server.looks = 1
     looks_when_journalled: list[int] = []
     drawn = flux()
-    desk = drawn.desk.desk
+    desk = drawn.desk.callbacks
 
     async def journal(job: RemoteJob) -> None:
         looks_when_journalled.append(len(replicate_server.sent("look")))

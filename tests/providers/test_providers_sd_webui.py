@@ -71,7 +71,7 @@ class Drawn:
         self.sink, self.desk = FakeSink(), FakeDesk()
 
     async def generate(self, request: ImageRequest = REQUEST) -> Receipt:
-        return await self.provider.generate(request, self.sink, self.desk.desk)
+        return await self.provider.generate(request, self.sink, self.desk.callbacks)
 
     @property
     def previews(self) -> list[bytes]:

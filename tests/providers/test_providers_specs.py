@@ -99,7 +99,7 @@ async def test_the_illustrator_draws_here_and_for_nothing(
 ) -> None:
     sink, desk = FakeSink(), FakeDesk()
     request = ImageRequest(prompt="a fox", model="limner-illustrator", width=64, height=64)
-    receipt = await ILLUSTRATOR.build(connect("")).generate(request, sink, desk.desk)
+    receipt = await ILLUSTRATOR.build(connect("")).generate(request, sink, desk.callbacks)
     assert receipt == Receipt(
         prompt_used="a fox", cost_nano=0, cost_source="table", extras={"matched": ["fox"]}
     )

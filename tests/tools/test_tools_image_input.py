@@ -180,6 +180,15 @@ async def test_spend_says_what_this_object_and_everything_has_cost(
     assert sessions == {"a": 0.002, "b": 0.003}
 
 
+async def test_an_unknown_fallback_is_refused_before_anything_is_drawn(lim: Limner) -> None:
+    with pytest.raises(InputInvalid) as refused:
+        await lim.generate("a fox", size="64x64", fallback=("fal", "replicat"))
+    assert refused.value.message.startswith("there is no provider 'replicat'; there are auto, ")
+    assert (refused.value.field, refused.value.hint) == ("fallback", "Did you mean 'replicate'?")
+    assert (await lim.spend()).total_usd == 0
+    assert not [*lim.cwd.rglob("*.png")]
+
+
 async def test_one_name_is_a_list_of_one(lim: Limner) -> None:
     (lim.cwd / "red.png").write_bytes(PNG)
     drawn = await lim.generate("a fox", size="64x64", fallback="fal")

@@ -71,7 +71,7 @@ def choose(
     if needs.has_svg:
         spec = _illustrator(needs)
     elif needs.provider != AUTO:
-        spec = _find_provider(needs.provider, specs)
+        spec = find_provider(needs.provider, specs)
     elif needs.model is not None:
         spec = _find_by_model(needs.model, specs)
     else:
@@ -99,13 +99,20 @@ def _illustrator(needs: DrawingNeeds) -> ProviderSpec:
     return ILLUSTRATOR
 
 
-def _find_provider(name: str, specs: Mapping[str, ProviderSpec]) -> ProviderSpec:
-    if name in specs:
-        return specs[name]
+def find_provider(
+    name: str, specs: Mapping[str, ProviderSpec], *, field: str = "provider"
+) -> ProviderSpec:
+    """The provider with a name.
+
+    Raises:
+        InputInvalid: there is none; the error names the argument ``field``.
+    """
+    if (known := _spelled(name, specs)) in specs:
+        return specs[known]
     near = _nearest(name, specs)
     raise InputInvalid(
         f"there is no provider {name[:80]!r}; there are {', '.join([AUTO, *specs])}",
-        field="provider",
+        field=field,
         hint=f"Did you mean {near[0]!r}?" if near else None,
     )
 

@@ -19,7 +19,7 @@ from limner.imaging.formats import OutputFormat
 from limner.imaging.limits import DEFAULT_LIMITS
 from limner.pictures.request import MAX_SEED, ImageRequest
 from limner.providers.base import ProviderSpec
-from limner.providers.choice import Choice, DrawingNeeds, choose
+from limner.providers.choice import AUTO, Choice, DrawingNeeds, choose, find_provider
 from limner.tools.base import ApprovalPolicy, ToolContext
 from limner.tools.drawing_arguments import Order
 from limner.tools.output_target import OutputTargets
@@ -100,7 +100,10 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         if sources:
             mask = await self.source_loader.mask(inputs.mask, inputs.region, sources[0], context)
         needs = _needs(order, sources, has_mask=mask is not None)
-        choice = choose(needs, specs=self.specs(), key_of=self.key_of, today=today)
+        specs = self.specs()
+        for name in {*order.fallback} - {AUTO}:
+            find_provider(name, specs, field="fallback")
+        choice = choose(needs, specs=specs, key_of=self.key_of, today=today)
         choice = _with_seed_notice(choice, arguments.seed)
         model = choice.model
         if choice.spec.models_are_folders:

@@ -81,7 +81,10 @@ class HelpFormatter(RawDescriptionHelpFormatter):
                 blocks.append(fill(" ".join(lines), width, break_on_hyphens=False))
                 continue
             kept = [
-                wrap(line, width, subsequent_indent=" " * 14, break_on_hyphens=False) or [""]
+                # A command must stay one line, so that it can be copied.
+                [line]
+                if line.startswith("  limner ")
+                else wrap(line, width, subsequent_indent=" " * 14, break_on_hyphens=False) or [""]
                 for line in lines
             ]
             blocks.append("\n".join(line for part in kept for line in part))
