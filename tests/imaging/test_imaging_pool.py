@@ -74,6 +74,17 @@ async def test_a_worker_is_kept_warm_and_used_again(alone: Lone) -> None:
     assert worker_pids() == before
 
 
+async def test_a_worker_ends_after_its_last_job_and_another_goes_on() -> None:
+    before, seen = worker_pids(), list[set[int]]()
+    async with Imaging(workers=1, limits=WorkerLimits(max_jobs=2)) as pool:
+        for _ in range(5):
+            assert await pool.verify(SMALL_PNG) == SMALL
+            seen.append(worker_pids() - before)
+    first, second, third = seen[0], seen[2], seen[4]
+    assert seen == [first, set(), second, set(), third]
+    assert len(first | second | third) == 3
+
+
 async def test_a_large_pool_starts_no_more_workers_than_jobs_at_once() -> None:
     before = worker_pids()
     async with Imaging(workers=8) as pool:

@@ -487,7 +487,7 @@ class _RunningJob:
         finally:
             with self._lock:
                 self._worker = None
-            if worker.is_alive:
+            if worker.is_alive and not worker.is_spent:
                 self._workers.give_back(worker)
             else:
                 self._workers.drop(worker)

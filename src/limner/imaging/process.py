@@ -106,6 +106,7 @@ class WorkerProcess:
         self._limits = limits
         self._killed = False
         self._expired = False
+        self._jobs_left = limits.max_jobs
         self._watchdog = _Watchdog(self._expire)
         try:
             self._process = _spawn(limits, module)
@@ -137,6 +138,11 @@ class WorkerProcess:
         """Whether the process can take a job."""
         return not self._killed and self._process.poll() is None
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether the process has run as many jobs as it may."""
+        return self._jobs_left <= 0
+
     def do(self, job: WorkerJob) -> WorkerReply:
         """Send one job and wait for its reply.
 
@@ -145,6 +151,7 @@ class WorkerProcess:
             InputInvalid: the picture has no such region or page.
             WorkerDied: the worker died.
         """
+        self._jobs_left -= 1
         try:
             with self._watchdog.deadline(self._limits.timeout_s):
                 pipe.send(self._jobs, job.header, job.payload)
