@@ -22,6 +22,7 @@ from typing import Self
 from limner.errors import ImageTooLarge, StorageError
 from limner.storage.blobs import BlobStore
 from limner.storage.os_errors import disk_errors, read_only_home, storage_error
+from limner.storage.protected_paths import temp_folders
 from limner.storage.temp_file import TempFile, sync_folder, temp_file_in
 
 if sys.platform != "win32":
@@ -96,7 +97,7 @@ class Incoming:
     def _files(self, job_id: str) -> Iterator[Path]:
         yield from self._folder.glob(f"{job_id}.*")
         # The bytes are here if the home could not take them: see `IncomingFile.write`.
-        for path in _temp_folder().glob(f"{job_id}.*"):
+        for path in (path for folder in temp_folders() for path in folder.glob(f"{job_id}.*")):
             if _is_ours(path):
                 yield path
 
@@ -119,6 +120,8 @@ class IncomingFile:
     ) -> None:
         self._folder, self._blobs, self.job_id = folder, blobs, job_id
         self._max_bytes, self._room = max_bytes, room
+        # Before the call is paid for: to find it later may need a file that cannot be opened.
+        self._temp_folders = temp_folders()
         # Bytes arrive on the event loop, and threads read and commit them.
         self._lock = threading.Lock()
         self._hash = hashlib.sha256()
@@ -211,7 +214,7 @@ class IncomingFile:
         if self._fd < 0:
             raise StorageError("These bytes were already stored or discarded.")
         failure: OSError | None = None
-        for folder in (None, self._folder, _temp_folder()):
+        for folder in (None, self._folder, *self._temp_folders):
             try:
                 if folder is not None:
                     self._release_room()
@@ -316,12 +319,6 @@ def _allocate(fd: int, folder: Path, size_bytes: int) -> None:
 
     if shutil.disk_usage(folder).free < size_bytes:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def _temp_folder() -> Path:
-    import tempfile  # noqa: PLC0415 - only a recovery and a full disk need it
-
-    return Path(tempfile.gettempdir())
 
 
 def _is_ours(path: Path) -> bool:
