@@ -42,6 +42,8 @@ async def events(page: RunningStudio, last_id: str | None = None) -> AsyncIterat
 async def until_ended(page: RunningStudio, run_id: str) -> dict[str, Any]:
     """How a run ended."""
     async for event in events(page):
+        if event["event"] == "gallery":
+            continue  # a picture came, and this stream was the first to look
         known = event["data"] if event["event"] == "runs" else [event["data"]]
         for run in known:
             if run["id"] == run_id and run["state"] != "running":
