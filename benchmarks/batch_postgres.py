@@ -8,16 +8,16 @@ the workers alone, and that of the database is beside it.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 
 from tests.servers.postgres_server import PostgresServer, running_postgres
 
 from benchmarks.batch import BODY, CONCURRENCY, LONG, MOST, plain_loop, run_workers, server
+from benchmarks.environments import python_with
 
 ROWS = 2_000
 PROCESSES = (1, 4, 16)
@@ -26,9 +26,6 @@ RAY_GUARD_S = 300.0
 
 def main(rows: int = ROWS, long: tuple[int, int] = LONG) -> None:
     """Print rows a second and processor time a row, and how both grow with the batch."""
-    if sys.argv[1:2] == ["ray"]:
-        _run_on_ray(sys.argv[2], int(sys.argv[3]))
-        return
     with (
         server() as url,
         running_postgres(fsync="on") as database,
@@ -67,8 +64,10 @@ def _said(found: tuple[float, float, float]) -> str:
 
 
 def _ray(url: str, rows: int) -> str:
-    """What Ray's process of its own prints; a word if it has no Ray."""
-    command = [sys.executable, "-m", "benchmarks.batch_postgres", "ray", url, str(rows)]
+    """What Ray's process prints, in an environment of its own."""
+    python = python_with("ray", "ray[data]==2.60.0", "aiohttp", "pydantic")
+    program = Path(__file__).with_name("batch_ray.py")
+    command = [python, str(program), url, str(rows), str(CONCURRENCY), json.dumps(BODY)]
     env = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
     try:
         done = subprocess.run(
@@ -78,26 +77,6 @@ def _ray(url: str, rows: int) -> str:
         return f"not ready after {RAY_GUARD_S:.0f} s"
     said = [line for line in done.stdout.splitlines() if "rows/s" in line]
     return said[-1] if said else f"not measured: {done.stderr.strip().splitlines()[-1:]}"
-
-
-def _run_on_ray(url: str, rows: int) -> None:
-    import ray
-    from ray.data.llm import HttpRequestProcessorConfig, build_processor
-
-    ray.init(address="local", include_dashboard=False, log_to_driver=False, num_cpus=4)
-    config = HttpRequestProcessorConfig(
-        url=f"{url}/chat/completions", batch_size=CONCURRENCY, concurrency=1, max_retries=0
-    )
-    processor = build_processor(
-        config,
-        preprocess=lambda _: {"payload": BODY},
-        postprocess=lambda row: {"answer": row["http_response"]["id"]},
-    )
-    began_s = time.perf_counter()
-    done = processor(ray.data.range(rows)).materialize().count()
-    took_s = time.perf_counter() - began_s
-    assert done == rows
-    print(f"{rows / took_s:.0f} rows/s, {took_s:.0f} s with its start")
 
 
 if __name__ == "__main__":
