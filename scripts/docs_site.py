@@ -30,7 +30,15 @@ OTHER_PAGES = {
     "benchmarks/RESULTS.md": "numbers/benchmarks.md",
     "benchmarks/RESULTS-differences.md": "numbers/differences.md",
 }
-LANGUAGES = {".py": "python", ".mjs": "js", ".toml": "toml", ".json": "json", ".yml": "yaml"}
+LANGUAGES = {
+    ".py": "python",
+    ".mjs": "js",
+    ".toml": "toml",
+    ".json": "json",
+    ".yml": "yaml",
+    ".yaml": "yaml",
+    ".sh": "sh",
+}
 # A link or a picture in Markdown, or the source of a picture in HTML; not in a block of code.
 _LINK = re.compile(r"(\]\(|<img src=\")(?![a-z]+:|#)([^)\"#\s]+)")
 _CODE = re.compile(r"(^```.*?^```|`[^`\n]*`)", re.DOTALL | re.MULTILINE)
