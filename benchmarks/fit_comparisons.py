@@ -124,7 +124,7 @@ def _costs(
     at_most: float | None = None,
     note: str = "",
 ) -> Comparison:
-    """A mean for each round, over the pictures that nobody failed at."""
+    """A mean for each round, over the pictures that every peer could fit."""
     present = _present(trials, entrants)
     done = [name for name in names if all(not trials[one, name].failure for one in present)]
     rounds = len(trials[next(iter(present)), done[0]].costs)
@@ -146,7 +146,7 @@ def _outputs(
     unit: str,
     figure: Callable[[Sequence[Trial]], float],
 ) -> Comparison:
-    """A mean over the pictures that everybody shows, and nobody enlarged."""
+    """A mean over the pictures that every peer decodes, and none enlarged."""
     present = _present(trials, entrants)
     alike = [name for name in names if all(is_fit(trials[one, name]) for one in present)]
     runs = {

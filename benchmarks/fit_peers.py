@@ -43,69 +43,65 @@ async def limner() -> AsyncGenerator[Fit]:
         yield ours
 
 
-@contextlib.asynccontextmanager
-async def pillow() -> AsyncGenerator[Fit]:
+Library = Callable[[bytes, Mode], Fitted]
+
+
+def pillow() -> Library:
     """The seed's ladder as someone writes it with Pillow alone."""
     from benchmarks.fit_pillow import ladder
 
-    async def fit(data: bytes, mode: Mode) -> Fitted:  # noqa: ARG001 - knows one mode only
-        return ladder(data)
-
-    yield fit
+    return lambda data, _: ladder(data)
 
 
-@contextlib.asynccontextmanager
-async def floor() -> AsyncGenerator[Fit]:
+def floor() -> Library:
     """The least the work can be: scaled decode, SIMD resize, one JPEG."""
     from benchmarks.fit_floor import Floor
 
     least = Floor()
-
-    async def fit(data: bytes, mode: Mode) -> Fitted:  # noqa: ARG001 - knows one mode only
-        return least.fit(data)
-
-    yield fit
+    return lambda data, _: least.fit(data)
 
 
-@contextlib.asynccontextmanager
-async def pyvips() -> AsyncGenerator[Fit]:
+def pyvips() -> Library:
     """One encoding by libvips."""
     from benchmarks.fit_libraries import Pyvips
 
-    library = Pyvips()
-
-    async def fit(data: bytes, mode: Mode) -> Fitted:
-        return library.fit(data, mode)
-
-    yield fit
+    return Pyvips().fit
 
 
-@contextlib.asynccontextmanager
-async def opencv() -> AsyncGenerator[Fit]:
+def opencv() -> Library:
     """One encoding by OpenCV."""
     from benchmarks.fit_libraries import OpenCV
 
-    library = OpenCV()
-
-    async def fit(data: bytes, mode: Mode) -> Fitted:
-        return library.fit(data, mode)
-
-    yield fit
+    return OpenCV().fit
 
 
-PEERS: dict[str, Callable[[], contextlib.AbstractAsyncContextManager[Fit]]] = {
+LIBRARIES: dict[str, Callable[[], Library]] = {
     "pillow": pillow,
     "floor": floor,
-    "limner": limner,
     "pyvips": pyvips,
     "OpenCV": opencv,
 }
 
 
+@contextlib.asynccontextmanager
+async def peer(name: str) -> AsyncGenerator[Fit]:
+    """The fit of a peer; a library works in this process."""
+    if name == "limner":
+        async with limner() as fit:
+            yield fit
+        return
+    library = LIBRARIES[name]()
+
+    async def fit_here(data: bytes, mode: Mode) -> Fitted:
+        return library(data, mode)
+
+    yield fit_here
+
+
 async def serve(name: str) -> None:
     """Answer orders until stdin closes."""
     data, result = b"", b""
-    async with PEERS[name]() as fit:
+    async with peer(name) as fit:
         for line in sys.stdin:  # blocks the loop, which has nothing else to do between orders
             order: dict[str, Any] = json.loads(line)
             answer: dict[str, str | int] = {}

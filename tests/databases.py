@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.servers.postgres_server import PostgresServer, needs_postgres, running_postgres
+from tests.servers.postgres_wire import PostgresWire
 
 from limner.storage.store import Store
 
@@ -46,6 +47,13 @@ def postgres() -> Iterator[PostgresServer]:
     """A server for all tests of this process."""
     with running_postgres() as server:
         yield server
+
+
+@pytest.fixture
+def wire(postgres: PostgresServer, tmp_path: Path) -> Iterator[PostgresWire]:
+    """A way to the server that breaks when a test says so."""
+    with PostgresWire(tmp_path, server=postgres.folder).running() as made:
+        yield made
 
 
 @pytest.fixture

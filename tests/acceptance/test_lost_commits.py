@@ -30,12 +30,6 @@ def services(tmp_path: Path) -> Iterator[FakeServices]:
         yield made
 
 
-@pytest.fixture
-def wire(postgres: PostgresServer, tmp_path: Path) -> Iterator[PostgresWire]:
-    with PostgresWire(tmp_path, server=postgres.folder).running() as made:
-        yield made
-
-
 def program(services: FakeServices, url: str, provider: str) -> Limner:
     env = {**services.env, "LIMNER_STORE": url, "LIMNER_IMAGES_PROVIDER": provider}
     return Limner(load(env=env, cwd=services.folder), env=env, cwd=services.folder)

@@ -39,12 +39,6 @@ def services(tmp_path: Path) -> Iterator[FakeServices]:
         yield made
 
 
-@pytest.fixture
-def wire(postgres: PostgresServer, tmp_path: Path) -> Iterator[PostgresWire]:
-    with PostgresWire(tmp_path, server=postgres.folder).running() as made:
-        yield made
-
-
 @pytest.mark.parametrize("provider", ["openai-image", "replicate-flux"])
 async def test_a_batch_waits_for_its_database_and_pays_for_each_row_once(
     services: FakeServices,

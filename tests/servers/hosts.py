@@ -54,7 +54,7 @@ class Host:
         return [*self._inside(), *apart, "sh", "-c", *script, *words]
 
     def cut(self) -> None:
-        """Lose what is on its way; nobody is told."""
+        """Lose what is on its way, without an error on either side."""
         _ip("link", "set", self._link, "down")
 
     def restore(self) -> None:

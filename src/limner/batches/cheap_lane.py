@@ -123,7 +123,7 @@ class CheapLane(msgspec.Struct, frozen=True, kw_only=True):
     appears_within_s: float = APPEARS_WITHIN_S
 
     async def run(
-        self, batch: Batch, *, resume: bool, on_status: Callable[[BatchStatus], None]
+        self, batch: Batch, *, resume: bool, on_status: Callable[[BatchStatus], None] | None
     ) -> BatchStatus:
         """Send every row, and wait until each has its result.
 
@@ -136,7 +136,7 @@ class CheapLane(msgspec.Struct, frozen=True, kw_only=True):
         return await run.to_end(uncertain=resume)
 
     async def cancel(
-        self, batch: Batch, *, on_status: Callable[[BatchStatus], None]
+        self, batch: Batch, *, on_status: Callable[[BatchStatus], None] | None
     ) -> BatchStatus:
         """Ask the vendors to stop, and collect what was answered and charged."""
         run = _LaneRun(self, batch, on_status=on_status)
@@ -175,7 +175,7 @@ class _LaneRun:
     """
 
     def __init__(
-        self, lane: CheapLane, batch: Batch, *, on_status: Callable[[BatchStatus], None]
+        self, lane: CheapLane, batch: Batch, *, on_status: Callable[[BatchStatus], None] | None
     ) -> None:
         self._lane, self._batch, self._on_status = lane, batch, on_status
         self._queue, self._money, self._calls = lane.queue, lane.money, lane.calls
@@ -548,7 +548,7 @@ class _LaneRun:
         return is_open and counts.waiting + counts.running > 0
 
     async def _report(self) -> None:
-        if time.monotonic() - self._reported_s < REPORT_EVERY_S:
+        if self._on_status is None or time.monotonic() - self._reported_s < REPORT_EVERY_S:
             return
         self._reported_s = time.monotonic()
         self._on_status(await self._lane.status(self._batch, stopped=self._stopped))

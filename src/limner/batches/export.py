@@ -301,16 +301,4 @@ def _guarded(cell: object) -> object:
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
-_EMPTY = RowResult(
-    row_key="",
-    number=0,
-    tool="",
-    arguments="{}",
-    state="waiting",
-    tries=0,
-    cost_nano=0,
-    cost_source="table",
-    picture=None,
-    result=None,
-    error=None,
-)
+_EMPTY = RowResult(row_key="", number=0, tool="", state="waiting")

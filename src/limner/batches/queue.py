@@ -359,8 +359,7 @@ def _put_row(tx: Transaction, batch: Batch, row: CheckedRow, *, now_ms: int) -> 
             field="key",
             hint="Give the changed row another key.",
         )
-    facts: dict[str, Any] = {"tool": row.tool, "arguments": row.arguments, "number": row.number}
-    tx.run("batch_row_put", load=batch.load, now_ms=now_ms, **facts, **place)
+    _insert_row(tx, batch, row, now_ms=now_ms)
 
 
 def _add_row(tx: Transaction, batch: Batch, row: CheckedRow, *, now_ms: int) -> bool:
@@ -371,9 +370,22 @@ def _add_row(tx: Transaction, batch: Batch, row: CheckedRow, *, now_ms: int) -> 
         return True
     if found is not None and (found["state"] != "failed" or found["cost_nano"] > 0):
         return False
-    facts: dict[str, Any] = {"tool": row.tool, "arguments": row.arguments, "number": row.number}
-    tx.run("batch_row_put", load=batch.load, now_ms=now_ms, **facts, **place)
+    _insert_row(tx, batch, row, now_ms=now_ms)
     return True
+
+
+def _insert_row(tx: Transaction, batch: Batch, row: CheckedRow, *, now_ms: int) -> None:
+    """Write a row that waits, in place of one with its key."""
+    tx.run(
+        "batch_row_put",
+        batch_id=batch.id,
+        row_key=row.key,
+        tool=row.tool,
+        arguments=row.arguments,
+        number=row.number,
+        load=batch.load,
+        now_ms=now_ms,
+    )
 
 
 def _claimed(rows: Iterable[Row], *, interrupted: bool) -> list[ClaimedRow]:

@@ -58,14 +58,14 @@ class RowResult(msgspec.Struct, frozen=True, kw_only=True):
     row_key: str
     number: int
     tool: str
-    arguments: str
     state: RowState
-    tries: int
-    cost_nano: int
-    cost_source: CostSource
-    picture: str | None
-    result: str | None
-    error: str | None
+    arguments: str = "{}"
+    tries: int = 0
+    cost_nano: int = 0
+    cost_source: CostSource = "table"
+    picture: str | None = None
+    result: str | None = None
+    error: str | None = None
 
     def as_json(self) -> dict[str, object]:
         """The row with its arguments, its result or its error, and its cost in dollars."""

@@ -242,7 +242,7 @@ class _Run:
                 return found or outcome
 
     async def _recovered(self, row: ClaimedRow, terms: PaymentTerms) -> RowOutcome | None:
-        """What the payment of a row came to, once that can be told; None if nothing was paid."""
+        """What the payment of a row came to, as soon as it is known; None if nothing was paid."""
         deadline_s = time.monotonic() + UNREACHABLE_S
         while True:
             found = await self._when_reachable(partial(self._recover, row, terms))

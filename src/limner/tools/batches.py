@@ -264,7 +264,7 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
         batch of another one does not resume it.
         """
         if batch.lane == "cheap":
-            return await self.lane.run(batch, resume=resume, on_status=on_status or _ignore)
+            return await self.lane.run(batch, resume=resume, on_status=on_status)
         return await self.runner.run(batch, resume=resume, on_status=on_status)
 
     async def run_rows(
@@ -502,23 +502,13 @@ def _short(row: RowResult) -> dict[str, Any]:
     return {"key": row.row_key} | {name: value for name, value in facts.items() if value}
 
 
-def _ignore(status: BatchStatus) -> None:
-    del status
-
-
 def _failed(row: ManifestRow, error: LimnerError) -> RowResult:
     """A row that is not in the batch."""
     return RowResult(
         row_key=row.key,
         number=row.number,
         tool=row.tool,
-        arguments="{}",
         state="failed",
-        tries=0,
-        cost_nano=0,
-        cost_source="table",
-        picture=None,
-        result=None,
         error=msgspec.json.encode(error.as_json()).decode(),
     )
 

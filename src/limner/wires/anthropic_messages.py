@@ -147,7 +147,6 @@ def _blocks(turn: Turn) -> list[dict[str, Any]]:
 def _block(part: Part) -> dict[str, Any]:
     if not isinstance(part, PlacedPicture):
         return {"type": "text", "text": join_text([part])}
-    # The encoder writes bytes as base64.
     source = {"type": "base64", "media_type": part.image.mime, "data": part.image.json_text()}
     return {"type": "image", "source": source}
 
