@@ -230,3 +230,35 @@ async def test_a_mutated_png_with_true_checksums_is_facts_or_an_image_error(
             continue
         assert facts.frames == 1
         assert Image.open(BytesIO(data)).size == (facts.width, facts.height)
+
+
+BASELINE = encoded(Image.effect_noise((200, 150), 60).convert("RGB"), "JPEG", quality=80)
+PROGRESSIVE = encoded(Image.effect_noise((200, 150), 60), "JPEG", progressive=True)
+
+
+@sample(150)
+@given(
+    whole=st.sampled_from([BASELINE, PROGRESSIVE]),
+    at=st.floats(0, 1, exclude_max=True),
+    change=st.integers(0, 255),
+    kept=st.floats(0.2, 1),
+)
+def test_a_jpeg_at_an_eighth_of_its_size_is_refused_if_it_is_refused_in_full(
+    whole: bytes, at: float, change: int, kept: float
+) -> None:
+    damaged = bytearray(whole)
+    damaged[int(at * len(whole))] ^= change
+    data = bytes(damaged[: int(kept * len(whole)) if change % 3 == 0 else len(whole)])
+    assert refusal(data, in_full=False) == refusal(data, in_full=True)
+
+
+def refusal(data: bytes, *, in_full: bool) -> str:
+    """The error of Pillow at that scale; empty if it decodes the picture."""
+    try:
+        image = Image.open(BytesIO(data), formats=["JPEG"])
+        if not in_full:
+            image.draft(None, (1, 1))
+        image.load()
+    except Exception as error:
+        return f"{type(error).__name__} {'' if 'identify' in str(error) else error}"
+    return ""

@@ -17,6 +17,7 @@ from limner.errors import CorruptImage, UnrecognizedImage
 from limner.imaging.decoders import Decoder, OpenedPicture, check_page
 from limner.imaging.formats import BY_NAME, HEAD_BYTES, Format, sniff
 from limner.imaging.limits import WorkerLimits
+from limner.imaging.orientation import check_pixels
 
 # The package that each extra installs.
 _PACKAGES = {"heic": "pillow_heif", "pdf": "pypdfium2"}
@@ -29,9 +30,11 @@ def load_decoders(limits: WorkerLimits) -> None:
 
 
 def open_picture(
-    data: bytes, *, limits: WorkerLimits, page: int = 1
+    data: bytes, *, limits: WorkerLimits, page: int = 1, large: bool = False
 ) -> tuple[Format, OpenedPicture]:
     """Open a picture, or that page of it, with the one decoder that its first bytes name.
+
+    A caller that reads a ``large`` picture in parts says so; to any other one it is refused.
 
     Raises:
         UnrecognizedImage: its format is not accepted here.
@@ -51,6 +54,12 @@ def open_picture(
     except UnidentifiedImageError:
         message = f"this begins like {form.label}, but its header is damaged or of a rare kind"
         raise CorruptImage(message) from None
+    if opened.reader is not None and not large:
+        check_pixels(
+            opened.size,
+            max_pixels=limits.max_pixels,
+            hint="only `fit`, `inspect` and previews accept more: fit the picture first",
+        )
     check_page(page, opened.pages)
     # Pillow notices this only when it converts the picture, and then fails an assertion.
     if opened.image.mode == "P" and opened.image.palette is None:

@@ -37,7 +37,7 @@ _FORMATS = (
     Format(name="jpeg", mime="image/jpeg", label="a JPEG file", decoder="raster:jpeg"),
     Format(name="gif", mime="image/gif", label="a GIF file", decoder="raster:gif"),
     Format(name="webp", mime="image/webp", label="a WebP file", decoder="raster:webp"),
-    Format(name="avif", mime="image/avif", label="an AVIF file", decoder="raster:avif"),
+    Format(name="avif", mime="image/avif", label="an AVIF file", decoder="avif:avif"),
     Format(name="bmp", mime="image/bmp", label="a BMP file", decoder="raster:bmp"),
     Format(
         name="heic",
@@ -94,11 +94,9 @@ _MAX_BRANDS_BYTES = 256
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # One piece of what may come before the root element; a document type may hold declarations.
-_PROLOG_PIECE = re.compile(
-    r"\s+|<\?.*?\?>|<!--.*?-->|<!doctype(?!\s+html)[^<>\[]*(?:\[.*?\]\s*)?>",
-    re.DOTALL | re.IGNORECASE,
-)
-_ROOT = re.compile(r"<(?:!doctype\s+)?(?:[\w.-]+:)?([a-z][\w.-]*)(?=[\s/>])", re.IGNORECASE)
+# `re` compiles both when a file may be markup, which few are.
+_PROLOG_PIECE = r"(?si)\s+|<\?.*?\?>|<!--.*?-->|<!doctype(?!\s+html)[^<>\[]*(?:\[.*?\]\s*)?>"
+_ROOT = r"(?i)<(?:!doctype\s+)?(?:[\w.-]+:)?([a-z][\w.-]*)(?=[\s/>])"
 
 
 def accepted_formats(names: Iterable[str]) -> tuple[str, ...]:
@@ -154,14 +152,14 @@ def root_tag(head: bytes) -> str | None:
     A page that declares itself ``<!doctype html>`` counts as ``html`` whatever follows.
     """
     text = _decode_markup(head)
-    root = _ROOT.match(text, root_start(text))
+    root = re.compile(_ROOT).match(text, root_start(text))
     return None if root is None else root[1].lower()
 
 
 def root_start(text: str) -> int:
     """Where the root element begins: after declarations, comments, instructions and white space."""
-    start = 0
-    while piece := _PROLOG_PIECE.match(text, start):
+    start, prolog_piece = 0, re.compile(_PROLOG_PIECE)
+    while piece := prolog_piece.match(text, start):
         start = piece.end()
     return start
 

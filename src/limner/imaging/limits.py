@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 
 import msgspec
+from msgspec.structs import replace
 
 from limner.imaging.formats import ALWAYS_ACCEPTED
 
@@ -21,8 +23,10 @@ class WorkerLimits(msgspec.Struct, frozen=True, kw_only=True):
     is below ``timeout_s`` so that a busy machine does not fail a normal job. It also stops a worker
     whose host was killed during a job.
 
-    A worker ends after ``max_jobs`` jobs, because libraries leak: Pillow loses 0.4 MB with each PNG
-    that is given up while it is written.
+    A TIFF, PNG or JPEG with more than ``max_pixels`` and at most ``max_large_pixels`` is read in
+    parts, for a fit or a preview; its file has at most ``max_file_bytes``.
+
+    A worker ends after ``max_jobs`` jobs, because libraries leak.
 
     ``max_svg_expanded`` and ``max_svg_depth`` count the document after every ``use`` and
     ``url(#id)`` is followed. The renderer overflows its stack at about 200 levels.
@@ -30,6 +34,8 @@ class WorkerLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     accept: Sequence[str] = ALWAYS_ACCEPTED
     max_pixels: int = 100_000_000
+    max_large_pixels: int = 0
+    max_file_bytes: int = 64 << 20
     memory_bytes: int = 2 << 30
     cpu_s: int = 20
     timeout_s: float = 30.0
@@ -54,6 +60,26 @@ class Protections(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DEFAULT_LIMITS = WorkerLimits()
+
+# A worker holds the whole file beside the part that it decodes.
+_LARGE_FILE_BYTES = 1 << 30
+
+
+def limits_for(max_megapixels: int) -> WorkerLimits:
+    """The limits for the setting `images.max_megapixels`: time grows with it, memory does not."""
+    pixels = max_megapixels * 1_000_000
+    default = DEFAULT_LIMITS
+    if pixels <= default.max_pixels:
+        return replace(default, max_pixels=pixels)
+    times = pixels / default.max_pixels
+    return replace(
+        default,
+        max_large_pixels=pixels,
+        max_file_bytes=_LARGE_FILE_BYTES,
+        cpu_s=ceil(default.cpu_s * times),
+        timeout_s=default.timeout_s * times,
+    )
+
 
 # OCR runs two models over raw pixels, on several processors at once.
 OCR_LIMITS = WorkerLimits(memory_bytes=4 << 30, cpu_s=300, timeout_s=180.0, max_jobs=10_000)

@@ -19,6 +19,9 @@ _TURNS = {
     8: Image.Transpose.ROTATE_90,
 }
 
+# The modes that can be scaled directly; all others are converted first.
+_SCALABLE = frozenset({"L", "RGB", "RGBA", "CMYK"})
+
 # What Pillow raises on a damaged EXIF block. Such a picture is still accepted.
 BAD_EXIF = (
     ArithmeticError,
@@ -33,7 +36,9 @@ BAD_EXIF = (
 )
 
 
-def check_pixels(size: tuple[int, int], *, max_pixels: int) -> None:
+def check_pixels(
+    size: tuple[int, int], *, max_pixels: int, hint: str = "scale the picture down first"
+) -> None:
     """Check a size before a pixel is decoded.
 
     Raises:
@@ -45,7 +50,7 @@ def check_pixels(size: tuple[int, int], *, max_pixels: int) -> None:
             f"{width}x{height} is {width * height / 1e6:.0f} megapixels; "
             f"at most {max_pixels / 1e6:.0f} are accepted"
         )
-        raise ImageTooLarge(message, hint="scale the picture down first")
+        raise ImageTooLarge(message, hint=hint)
 
 
 def exif_orientation(image: Image.Image, data: bytes) -> int:
@@ -74,6 +79,19 @@ def upright_size(size: tuple[int, int], orientation: int) -> tuple[int, int]:
     return (height, width) if orientation >= 5 else (width, height)
 
 
+def stored_box(
+    box: tuple[int, int, int, int], size: tuple[int, int], orientation: int
+) -> tuple[int, int, int, int]:
+    """A box in an upright picture of that size -> the same box before `turn_upright`."""
+    left, top, right, bottom = box
+    width, height = size
+    if orientation in {2, 3, 6, 7}:
+        left, right = width - right, width - left
+    if orientation in {3, 4, 7, 8}:
+        top, bottom = height - bottom, height - top
+    return (top, left, bottom, right) if orientation >= 5 else (left, top, right, bottom)
+
+
 def convert_to_srgb(image: Image.Image) -> Image.Image:
     """Convert to sRGB, as RGB, or as RGBA if any of it may be transparent."""
     mode = "RGBA" if image.has_transparency_data else "RGB"
@@ -90,6 +108,13 @@ def convert_to_srgb(image: Image.Image) -> Image.Image:
         image.load()
         return image  # Pillow would copy it
     return image.convert(mode)
+
+
+def convert_to_scalable(image: Image.Image) -> Image.Image:
+    """A picture whose pixels can be averaged: the same one, or converted to sRGB."""
+    if image.mode in _SCALABLE and (image.mode == "RGBA" or not image.has_transparency_data):
+        return image
+    return convert_to_srgb(image)
 
 
 def _through_profile(image: Image.Image, profile: bytes, *, mode: str) -> Image.Image:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping, Sequence
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 # The exit status of a worker if a job does not fit into its memory.
 EXIT_OUT_OF_MEMORY = 70
@@ -15,12 +15,32 @@ _LENGTH = struct.Struct(">Q")
 _MAX_HEADER_BYTES = 64 << 10
 
 
-def send(stream: IO[bytes], header: Mapping[str, Any], payload: bytes = b"") -> None:
+class OpenFile(Protocol):
+    """A payload that is a file: its bytes need not be in memory."""
+
+    size_bytes: int
+
+    def send_to(self, pipe: int, /) -> None:
+        """Write all bytes to a pipe.
+
+        Raises:
+            BrokenPipeError: its reader is gone.
+            LimnerError: the bytes cannot be read.
+        """
+        ...
+
+
+def send(stream: IO[bytes], header: Mapping[str, Any], payload: bytes | OpenFile = b"") -> None:
     """Write one message and flush it."""
     head = json.dumps(header).encode()
-    stream.write(_LENGTHS.pack(len(head), len(payload)) + head)
-    stream.write(payload)
-    stream.flush()
+    size_bytes = len(payload) if isinstance(payload, bytes) else payload.size_bytes
+    stream.write(_LENGTHS.pack(len(head), size_bytes) + head)
+    if isinstance(payload, bytes):
+        stream.write(payload)
+        stream.flush()
+    else:
+        stream.flush()
+        payload.send_to(stream.fileno())
 
 
 def receive(stream: IO[bytes], *, max_payload_bytes: int) -> tuple[bytes, bytes]:

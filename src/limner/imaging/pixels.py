@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-import zlib
+from collections import deque
 from collections.abc import Callable
 from io import BytesIO
 
@@ -12,7 +12,9 @@ from PIL import Image, ImageChops, ImageOps
 from limner.errors import CorruptImage, ImageTooLarge
 from limner.imaging import gif_blocks
 from limner.imaging.decode import open_picture
-from limner.imaging.decoders import OpenedPicture
+from limner.imaging.decoders import OpenedPicture, png_check, quick_png
+from limner.imaging.decoders.part_reader import PartReader
+from limner.imaging.deflate import crc32
 from limner.imaging.facts import Facts, MaskWay, Preview
 from limner.imaging.fit.encoders import jpeg, webp
 from limner.imaging.fit.request import Region
@@ -27,6 +29,8 @@ from limner.imaging.orientation import (
 )
 
 _SQUARE_COLOURS = 48
+# Of larger pictures the inflated data is not kept: it would take more than 64 MB.
+_KEPT_PIXELS = 16_000_000
 _BELOW_HALF = [255] * 128 + [0] * 128
 _HALF_AND_MORE = [0] * 128 + [255] * 128
 
@@ -44,21 +48,39 @@ def verify(
     limits: WorkerLimits,
     keep: Callable[[bytes, Format, OpenedPicture], None] | None = None,
 ) -> Facts:
-    """Decode the whole first frame or page and return its facts.
+    """Make sure that the whole first frame or page decodes, and return its facts.
 
-    ``keep`` is called with the decoded picture, so that the caller can reuse its pixels.
+    A PNG is inflated and a JPEG decoded at an eighth of its size: that reads all of their data, and
+    nothing after it can fail. ``keep`` is called with the opened picture, so that the caller can
+    reuse it.
 
     Raises:
         ImageError: as `open_picture`.
         CorruptImage: the picture is damaged or truncated.
     """
-    form, opened = open_picture(data, limits=limits)
+    form, opened = open_picture(data, limits=limits, large=True)
     frames = _frames(form, opened, data)
-    width, height = upright_size(opened.image.size, opened.orientation)
-    opened.image.load()
+    width, height = upright_size(opened.size, opened.orientation)
+    if opened.reader is not None:
+        opened.reader.verify()
+    elif form.name != "png" or not _can_decode_png(data, opened):
+        opened.image.draft(None, (1, 1))  # only a JPEG has smaller scales
+        opened.image.load()
     if keep is not None:
         keep(data, form, opened)
     return Facts(mime=form.mime, width=width, height=height, frames=frames, pages=opened.pages)
+
+
+def _can_decode_png(data: bytes, opened: OpenedPicture) -> bool:
+    """Whether a PNG decodes; if it is not too large, its pixels need no second inflation."""
+    width, height = opened.size
+    blocks: deque[bytes] = deque()
+    is_small = width * height <= _KEPT_PIXELS
+    if not png_check.can_decode(data, opened.size, keep=blocks.append if is_small else None):
+        return False
+    if is_small:
+        quick_png.reuse(opened.image, blocks)
+    return True
 
 
 def _frames(form: Format, opened: OpenedPicture, data: bytes) -> int:
@@ -84,7 +106,7 @@ def _checked_png_frames(data: bytes) -> int:
         end = start + 12 + length
         if end > len(data):
             break
-        if zlib.crc32(view[start + 4 : end - 4]) != int.from_bytes(view[end - 4 : end], "big"):
+        if crc32(view[start + 4 : end - 4]) != int.from_bytes(view[end - 4 : end], "big"):
             raise CorruptImage(f"the checksum of PNG chunk {kind!r} at byte {start} is wrong")
         if kind == b"IEND":
             return max(frames, 1)
@@ -133,11 +155,26 @@ def encode(picture: Image.Image, to: OutputFormat) -> bytes:
 
 def preview(data: bytes, *, limits: WorkerLimits, columns: int, rows: int) -> Preview:
     """A thumbnail within columns x rows pixels, never enlarged; transparency becomes white."""
-    _, opened = open_picture(data, limits=limits)
+    _, opened = open_picture(data, limits=limits, large=True)
+    if opened.reader is not None:
+        return _large_preview(opened.reader, opened.orientation, columns=columns, rows=rows)
     # A JPEG decodes directly to about this size; the longer edge suits both orientations.
     edge = 2 * max(columns, rows)
     opened.image.draft("RGB", (edge, edge))
     picture = convert_to_srgb(turn_upright(opened.image, opened.orientation))
+    return _thumbnail(picture, columns=columns, rows=rows)
+
+
+def _large_preview(reader: PartReader, orientation: int, *, columns: int, rows: int) -> Preview:
+    edge = max(columns, rows)
+    scale = min(1.0, edge / max(reader.size))
+    wanted = reader.size[0] * scale, reader.size[1] * scale
+    image, _ = reader.read((0, 0, *reader.size), wanted)
+    picture = convert_to_srgb(turn_upright(image, orientation))
+    return _thumbnail(picture, columns=columns, rows=rows)
+
+
+def _thumbnail(picture: Image.Image, *, columns: int, rows: int) -> Preview:
     picture.thumbnail((columns, rows), Image.Resampling.LANCZOS, reducing_gap=2.0)
     picture = flatten_on_white(picture)
     return Preview(width=picture.width, height=picture.height, rgb=picture.tobytes())

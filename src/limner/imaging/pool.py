@@ -98,7 +98,8 @@ class Imaging:
         Raises:
             LimnerError: no worker can be started.
         """
-        await asyncio.wrap_future(self._threads.submit(self._workers.prepare))
+        if not self._workers.has_idle:
+            await asyncio.wrap_future(self._threads.submit(self._workers.prepare))
 
     async def protections(self) -> Protections:
         """What the system enforces on a worker here.
@@ -108,10 +109,11 @@ class Imaging:
         """
         return await asyncio.wrap_future(self._threads.submit(self._workers.protections))
 
-    async def verify(self, data: Source) -> Facts:
+    async def verify(self, data: Source | pipe.OpenFile) -> Facts:
         """Decode the whole picture and return its facts.
 
         Raises:
+            LimnerError: the file cannot be read.
             UnrecognizedImage: the first bytes show no accepted format.
             CorruptImage: a known format that is damaged or truncated.
             ImageTooLarge: over the pixel, memory or time limit.
@@ -133,6 +135,10 @@ class Imaging:
         """
         return (await self._do("convert", data, to=to, cover=cover)).payload
 
+    def pass_through(self, data: bytes, request: FitRequest) -> Fitted | None:
+        """The result for a file that can be sent unchanged; None if `fit` must decide."""
+        return pass_through(data, request, max_pixels=self._max_pixels)
+
     async def fit(self, data: Source, request: FitRequest) -> tuple[Fitted, bytes]:
         """Encode the picture for a model, and say what was changed.
 
@@ -141,7 +147,7 @@ class Imaging:
         """
 
         def without_worker(payload: bytes) -> WorkerReply | None:
-            fitted = pass_through(payload, request, max_pixels=self._max_pixels)
+            fitted = self.pass_through(payload, request)
             if fitted is None:
                 return None
             return WorkerReply(value=msgspec.to_builtins(fitted), payload=payload)
@@ -333,7 +339,7 @@ class Imaging:
     ) -> None:
         await self.aclose()
 
-    async def _do(self, op: str, source: Source, **arguments: Any) -> WorkerReply:
+    async def _do(self, op: str, source: Source | pipe.OpenFile, **arguments: Any) -> WorkerReply:
         job = _RunningJob(self._workers, {"op": op, **arguments}, source)
         return await self._run(job, self._threads)
 
@@ -374,6 +380,12 @@ class _Workers:
     def has_any(self) -> bool:
         """Whether a worker was started."""
         return bool(self._all)
+
+    @property
+    def has_idle(self) -> bool:
+        """Whether a live worker is idle."""
+        with self._lock:
+            return bool(self._idle) and self._idle[-1].is_alive
 
     def prepare(self) -> None:
         """Make sure that a live worker is idle."""
@@ -441,7 +453,7 @@ class _RunningJob:
         self,
         workers: _Workers,
         header: Mapping[str, Any],
-        source: Source,
+        source: Source | pipe.OpenFile,
         *,
         without_worker: Callable[[bytes], WorkerReply | None] | None = None,
     ) -> None:
@@ -454,9 +466,11 @@ class _RunningJob:
 
     def work(self) -> WorkerReply:
         """Run the job; called on a thread of the pool."""
-        payload = _load(self._source)
-        if self._without_worker is not None and (reply := self._without_worker(payload)):
-            return reply
+        payload = self._source() if callable(self._source) else self._source
+        if self._without_worker is not None and isinstance(payload, bytes):
+            reply = self._without_worker(payload)
+            if reply is not None:
+                return reply
         job = WorkerJob(header=self._header, payload=payload)
         try:
             return self._run(job)

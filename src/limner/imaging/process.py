@@ -41,6 +41,7 @@ WORKER = "limner.imaging.worker"
 RENDERING_WORKER = "limner.rendering.worker"
 OCR_WORKER = "limner.imaging.ocr_worker"
 C2PA_WORKER = "limner.imaging.c2pa_worker"
+_DECODING = frozenset({WORKER, RENDERING_WORKER})
 
 _START_TIMEOUT_S = 60.0
 _EXIT_TIMEOUT_S = 5.0
@@ -55,6 +56,9 @@ _KILLED = (-9, -15)
 # The only variables of the host's environment that a worker gets: Windows and unusual Python
 # installations need them to find libraries. An API key must never be among them.
 _PASSED_ON = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+# The C library of Linux then asks for huge pages for pixels. The system gives and clears one of
+# them in a tenth of the time that it needs for 512 small ones.
+_HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 
 # The worker has met hostile bytes, so its words are only shown.
 _MAX_MESSAGE_CHARS = 500
@@ -79,7 +83,7 @@ class WorkerJob(msgspec.Struct, frozen=True, kw_only=True):
     """A job for a worker: the header names the operation, the payload is the bytes."""
 
     header: Mapping[str, Any]
-    payload: bytes
+    payload: bytes | pipe.OpenFile
 
 
 class WorkerReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,6 +153,7 @@ class WorkerProcess:
         Raises:
             ImageError: the job failed, or the picture exceeded a limit.
             InputInvalid: the picture has no such region or page.
+            LimnerError: the file of the payload cannot be read.
             WorkerDied: the worker died.
         """
         self._jobs_left -= 1
@@ -161,6 +166,9 @@ class WorkerProcess:
             reply = msgspec.json.decode(head, type=_Head)
         except (OSError, EOFError):
             raise self._exit_error(pipe.subject(job.header)) from None
+        except LimnerError:
+            self.close()  # it waits for the rest of the payload
+            raise
         except OverflowError:
             self.close()
             mebibytes = self._limits.max_answer_bytes >> 20
@@ -292,7 +300,7 @@ def _spawn(limits: WorkerLimits, module: str) -> subprocess.Popen[bytes]:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd=Path(sys.executable).anchor,
-            env=_environment(),
+            env=_environment(module),
             # The host handles Ctrl-C at the terminal, and decides about the job.
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
@@ -301,8 +309,10 @@ def _spawn(limits: WorkerLimits, module: str) -> subprocess.Popen[bytes]:
         raise LimnerError(f"the imaging worker could not be started: {error}") from error
 
 
-def _environment() -> dict[str, str]:
+def _environment(module: str) -> dict[str, str]:
     passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    if module in _DECODING:
+        passed_on |= _HUGE_PAGES
     # The worker has another working directory, so relative entries would not work.
     search = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path)
     return {**passed_on, "PYTHONPATH": search}

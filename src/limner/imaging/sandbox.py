@@ -35,7 +35,11 @@ _MAX_OPEN_FILES = 32
 _IDLE_S = 5.0
 
 _PR_SET_NO_NEW_PRIVS = 38
-_M_ARENA_MAX = -8
+_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -2, -3, -8
+# Larger blocks of pixels get memory of their own, which goes back when they are freed.
+_MAX_HEAP_BLOCK_BYTES = 8 << 20
+# If more than the second is free at the end of the heap, all but the first goes back to the system.
+_KEPT_BYTES, _MAX_FREE_BYTES = 4 << 20, 8 << 20
 
 
 class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,11 +59,11 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     reserves_addresses: bool = False
 
 
-# Most workers never look for a code or draw one, so these are loaded late, with the libraries that
-# they link to.
+# Most workers draw no SVG document and no code, and look for none, so these are loaded late, with
+# the libraries that they link to.
 DECODER = SandboxPolicy(
     calls={**seccomp.COMPUTING, **seccomp.READING},
-    packages=("segno", "zxingcpp", CJK_PACKAGE),
+    packages=("resvg_py", "segno", "zxingcpp", CJK_PACKAGE),
     readable=("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache"),
 )
 # onnxruntime chooses its code by the processor.
@@ -166,8 +170,16 @@ def _lower(kind: int, value: int) -> None:
 
 
 def share_one_heap() -> None:
-    """Let all later threads use one heap, so that one can reuse the memory another has freed."""
+    """Let all later threads use one heap, so that one can reuse the memory another has freed.
+
+    It keeps a part of what a job has freed, because the system has to clear each page that it
+    gives again. By default the C library would keep more after each block that is larger than those
+    before, and its peak would depend on the order of the pictures.
+    """
     _call_libc("mallopt", _M_ARENA_MAX, 1)
+    _call_libc("mallopt", _M_MMAP_THRESHOLD, _MAX_HEAP_BLOCK_BYTES)
+    _call_libc("mallopt", _M_TRIM_THRESHOLD, _MAX_FREE_BYTES)
+    _call_libc("mallopt", _M_TOP_PAD, _KEPT_BYTES)
 
 
 def wait_for_job(jobs: IO[bytes], *, on_idle: Callable[[], None], idle_s: float = _IDLE_S) -> None:

@@ -20,7 +20,6 @@ import msgspec
 from limner.errors import CorruptImage, ImageError, ImageTooLarge, InputInvalid, LimnerError
 from limner.imaging import pipe, pixels
 from limner.imaging.decode import load_decoders
-from limner.imaging.evidence.measure import make_ocr_page, measure
 from limner.imaging.facts import SheetRequest
 from limner.imaging.fit import FitRequest, Region
 from limner.imaging.fit.engine import Engine
@@ -36,9 +35,6 @@ from limner.imaging.sandbox import (
     wait_for_job,
 )
 from limner.imaging.svg import Asset
-from limner.imaging.svg.renderer import render, resolve
-from limner.imaging.transform import TransformRequest
-from limner.imaging.transform.steps import transform
 
 _MAX_MESSAGE_CHARS = 300
 
@@ -163,22 +159,29 @@ def _preview(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobRe
 
 
 def _render_svg(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
-    drawing = json.loads(payload)
-    assets = {name: Asset(**asset) for name, asset in drawing["assets"].items()}
+    from limner.imaging.svg.renderer import render  # noqa: PLC0415 - few workers need it
+
+    document, assets = _drawing(payload)
     width, height = size = job["width"], job["height"]
     squares = job.get("squares")
     if squares:
         scale = min(1.0, squares / min(size))
         width, height = (max(round(side * scale), 1) for side in size)
-    png = render(drawing["document"], width=width, height=height, assets=assets, limits=limits)
+    png = render(document, width=width, height=height, assets=assets, limits=limits)
     return {}, pixels.enlarge_squares(png, size) if squares else png
 
 
 def _resolve_svg(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
-    drawing = json.loads(payload)
-    assets = {name: Asset(**asset) for name, asset in drawing["assets"].items()}
+    from limner.imaging.svg.renderer import resolve  # noqa: PLC0415 - few workers need it
+
+    document, assets = _drawing(payload)
     size = {"width": job["width"], "height": job["height"]}
-    return {}, resolve(drawing["document"], **size, assets=assets, limits=limits).encode()
+    return {}, resolve(document, **size, assets=assets, limits=limits).encode()
+
+
+def _drawing(payload: bytes) -> tuple[str, dict[str, Asset]]:
+    drawing = json.loads(payload)
+    return drawing["document"], msgspec.convert(drawing["assets"], dict[str, Asset])
 
 
 def _fit(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
@@ -191,6 +194,11 @@ def _fit(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
 
 
 def _transform(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
+    from limner.imaging.transform.request import (  # noqa: PLC0415 - few workers need it
+        TransformRequest,
+    )
+    from limner.imaging.transform.steps import transform  # noqa: PLC0415 - few workers need it
+
     request = msgspec.convert(job["request"], TransformRequest)
     made, data = transform(payload, request, limits=limits)
     return {"value": msgspec.to_builtins(made)}, data
@@ -222,10 +230,16 @@ def _mask(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply
 
 
 def _measure(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:  # noqa: ARG001 - every job has this signature
+    from limner.imaging.evidence.measure import measure  # noqa: PLC0415 - few workers need it
+
     return {}, json.dumps(msgspec.to_builtins(measure(payload, limits=limits))).encode()
 
 
 def _ocr_page(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:  # noqa: ARG001 - every job has this signature
+    from limner.imaging.evidence.measure import (  # noqa: PLC0415 - few workers need it
+        make_ocr_page,
+    )
+
     page = msgspec.structs.asdict(make_ocr_page(payload, limits=limits))
     rgb = page.pop("rgb")
     return {"value": page}, rgb

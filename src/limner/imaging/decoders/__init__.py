@@ -13,6 +13,7 @@ import msgspec
 from PIL import Image
 
 from limner.errors import InputInvalid
+from limner.imaging.decoders.part_reader import PartReader
 from limner.imaging.limits import WorkerLimits
 
 # The pixel cap is in `WorkerLimits`: Pillow's own only warns, and raises at twice the size.
@@ -24,13 +25,20 @@ class OpenedPicture(msgspec.Struct, frozen=True, kw_only=True):
 
     ``orientation`` is that of EXIF; 1 means upright. ``pages`` is the number of pages in the file.
     If it ``may_be_animated``, further pictures in the file are the frames of an animation; else
-    they are ignored.
+    they are ignored. If it has a ``reader``, it has too many pixels for memory: only the reader
+    decodes it.
     """
 
     image: Image.Image
     orientation: int = 1
     pages: int = 1
     may_be_animated: bool = False
+    reader: PartReader | None = None
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """The size of the stored picture, before it is turned upright."""
+        return self.image.size if self.reader is None else self.reader.size
 
     @property
     def frames(self) -> int:

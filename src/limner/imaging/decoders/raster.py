@@ -1,4 +1,4 @@
-"""PNG, JPEG, GIF, WebP, AVIF, BMP and ICO bytes -> an opened picture, with Pillow."""
+"""PNG, JPEG, GIF, WebP, BMP and ICO bytes -> an opened picture, with Pillow."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from itertools import islice
 
 import msgspec
 from PIL import (
-    AvifImagePlugin,
     BmpImagePlugin,
     GifImagePlugin,
     IcoImagePlugin,
@@ -22,7 +21,9 @@ from PIL import (
 
 from limner.errors import CorruptImage
 from limner.imaging import gif_blocks
-from limner.imaging.decoders import OpenedPicture
+from limner.imaging.decoders import OpenedPicture, quick_png
+from limner.imaging.decoders.part_reader import JpegReader, is_large
+from limner.imaging.decoders.png_rows import PngReader
 from limner.imaging.formats import PNG_SIGNATURE, webp_canvas
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.orientation import check_pixels, exif_orientation
@@ -37,8 +38,6 @@ _PLUGINS = (
     PngImagePlugin,
     WebPImagePlugin,
 )
-# A sandboxed worker cannot start a thread.
-AvifImagePlugin.DEFAULT_MAX_THREADS = 1
 
 # The header of an ICO file, an entry of its list, and the header of a bitmap in it.
 _HEAD = struct.Struct("<HHH")
@@ -52,20 +51,27 @@ def open_with_pillow(
     page: int,  # noqa: ARG001 - every decoder has this signature
     limits: WorkerLimits,
     plugin: str,
+    part_reader: type[PngReader | JpegReader] | None = None,
     may_be_animated: bool = True,
 ) -> OpenedPicture:
     """Parse the header with one plug-in of Pillow and no other."""
     image = Image.open(BytesIO(data), formats=[plugin])
-    check_pixels(image.size, max_pixels=limits.max_pixels)
+    reader = None
+    if part_reader is not None and is_large(image.size, limits):
+        reader = part_reader(data, image, limits)
+    else:
+        check_pixels(image.size, max_pixels=limits.max_pixels)
     return OpenedPicture(
-        image=image, orientation=exif_orientation(image, data), may_be_animated=may_be_animated
+        image=image,
+        orientation=exif_orientation(image, data),
+        may_be_animated=may_be_animated,
+        reader=reader,
     )
 
 
-png = partial(open_with_pillow, plugin="PNG")
+png = partial(open_with_pillow, plugin=quick_png.NAME, part_reader=PngReader)
 # The further pictures in a JPEG are depth and gain maps, not an animation.
-jpeg = partial(open_with_pillow, plugin="JPEG", may_be_animated=False)
-avif = partial(open_with_pillow, plugin="AVIF")
+jpeg = partial(open_with_pillow, plugin="JPEG", part_reader=JpegReader, may_be_animated=False)
 bmp = partial(open_with_pillow, plugin="BMP", may_be_animated=False)
 
 

@@ -9,21 +9,20 @@ import math
 import struct
 from collections.abc import Iterator
 from io import BytesIO
+from typing import cast
 
 from PIL import Image, TiffImagePlugin
 
 from limner.errors import ImageTooLarge
 from limner.imaging.decoders import OpenedPicture, check_page
+from limner.imaging.decoders.part_reader import is_large
+from limner.imaging.decoders.tiff_blocks import TiffLayout, TiffReader
 from limner.imaging.limits import WorkerLimits
-from limner.imaging.orientation import check_pixels
 
 MAX_PAGES = 65_536
 
-_BIG_VERSION = 43
-_SUBFILE_TYPE = 254
-_SHORT = 3
-_REDUCED = 1
 _WHITE_IS_ZERO = 0
+_BYTE_MODES = frozenset({"L", "RGB", "RGBA"})
 _DEEP_GREY = frozenset({"I;16", "I;16B", "I", "F"})
 
 
@@ -40,10 +39,39 @@ def tiff(data: bytes, *, page: int, limits: WorkerLimits) -> OpenedPicture:
     starts = _pages(data) or [0]
     check_page(page, len(starts))
     image = Image.open(BytesIO(_with_first_page(data, starts[page - 1])), formats=["TIFF"])
-    check_pixels(image.size, max_pixels=limits.max_pixels)
+    if is_large(image.size, limits):
+        reader = _reader(data, starts[page - 1], image, limits)
+        orientation = reader.orientation
+        return OpenedPicture(image=image, pages=len(starts), orientation=orientation, reader=reader)
     if image.mode in _DEEP_GREY:
         image = _to_eight_bits(image)
     return OpenedPicture(image=image, pages=len(starts))
+
+
+def _reader(data: bytes, start: int, image: Image.Image, limits: WorkerLimits) -> TiffReader:
+    def finish(block: Image.Image) -> Image.Image:
+        return _to_eight_bits(block) if block.mode in _DEEP_GREY else block
+
+    if image.mode in _DEEP_GREY and not image.mode.startswith("I;16"):
+        # Which value is white is known only when all of them have been seen.
+        raise ImageTooLarge(
+            "grey of 32 bits cannot be read in parts", hint="save it with 8 or 16 bits"
+        )
+    return TiffReader(
+        data,
+        start,
+        info=image.info,
+        finish=finish,
+        plain_mode=_plain_mode(image),
+        limits=limits,
+    )
+
+
+def _plain_mode(image: Image.Image) -> str | None:
+    """The mode of an image if Pillow would take its decompressed bytes as they are."""
+    assert isinstance(image, TiffImagePlugin.TiffImageFile)
+    raw_modes = {cast("tuple[object, ...]", tile.args)[0] for tile in image.tile}
+    return image.mode if image.mode in _BYTE_MODES and raw_modes == {image.mode} else None
 
 
 def _pages(data: bytes) -> list[int]:
@@ -60,7 +88,7 @@ def _pages(data: bytes) -> list[int]:
 
 def _directories(data: bytes) -> Iterator[tuple[int, bool]]:
     """The offset of each directory in the chain, and whether it is a page, not a smaller copy."""
-    layout = _Layout(data)
+    layout = TiffLayout(data)
     start = layout.number(layout.first_at, layout.offset)
     while start:
         count = layout.number(start, layout.count)
@@ -71,41 +99,9 @@ def _directories(data: bytes) -> Iterator[tuple[int, bool]]:
         start = layout.number(entries + count * layout.entry_bytes, layout.offset)
 
 
-class _Layout:
-    """How one file stores numbers: their byte order, and 64 bits in a BigTIFF."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._order = "<" if data[:2] == b"II" else ">"
-        self.is_big = self.number(2, "H") == _BIG_VERSION
-        self.first_at = 8 if self.is_big else 4
-        self.offset = "Q" if self.is_big else "I"
-        self.count = "Q" if self.is_big else "H"
-        self.entry_bytes = 20 if self.is_big else 12
-
-    def number(self, at: int, kind: str) -> int | None:
-        """The number at an offset; None behind the end of the file."""
-        size = struct.calcsize(kind)
-        if at + size > len(self._data):
-            return None
-        return int.from_bytes(self._data[at : at + size], "little" if self._order == "<" else "big")
-
-    def packed(self, number: int) -> bytes:
-        """An offset in the encoding of this file."""
-        return struct.pack(self._order + self.offset, number)
-
-    def is_reduced(self, entry: int) -> bool:
-        """Whether the first entry of a directory (entries are sorted) marks a smaller copy."""
-        if self.number(entry, "H") != _SUBFILE_TYPE:
-            return False
-        kind = "H" if self.number(entry + 2, "H") == _SHORT else "I"
-        value = self.number(entry + (12 if self.is_big else 8), kind) or 0
-        return bool(value & _REDUCED)
-
-
 def _with_first_page(data: bytes, start: int) -> bytes:
     """The file with another page as its first."""
-    layout = _Layout(data)
+    layout = TiffLayout(data)
     if layout.number(layout.first_at, layout.offset) == start:
         return data
     pointer = layout.packed(start)

@@ -12,7 +12,7 @@ from PIL import Image
 
 from limner.imaging.decoders import OpenedPicture
 from limner.imaging.fit import encoders
-from limner.imaging.fit.encoders import Candidate, is_flat
+from limner.imaging.fit.encoders import Candidate, estimate_bytes, is_flat, lossless_webp
 from limner.imaging.fit.ladder import descend
 from limner.imaging.fit.request import JPEG, PNG, WEBP, FitRequest, Fitted
 from limner.imaging.fit.source import DecodedSource, resize
@@ -27,6 +27,8 @@ SHARP_FLAT_SHARE = 0.25
 FAST_COLOURS = (256,)
 # The most that a thorough encoding without loss saves.
 THOROUGH_GAIN = 1.3
+# The fast mode tries no encoding without loss that is estimated at so many times the limit.
+LOSSLESS_MARGIN = 1.2
 # Text of one colour on another stays sharp in so few colours.
 SHARP_COLOURS = (256, 64, 16)
 
@@ -53,6 +55,7 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
             data,
             region=request.region,
             limits=self.limits,
+            thread=self.thread,
             page=request.page,
             opened=opened if request.page == 1 else None,
         )
@@ -135,15 +138,23 @@ def _encode_flat(
 ) -> Iterator[Candidate]:
     """The picture without loss, then in fewer and fewer colours, in the formats that can."""
     quick = request.mode == "fast"
-    if WEBP in request.formats:
-        first = encoders.lossless_webp(image)
+    if WEBP not in request.formats:
+        if PNG in request.formats:
+            yield encoders.png(image)
+    elif not quick:
+        first = lossless_webp(image)
         yield first
-        if not quick and len(first.data) <= wanted_bytes * THOROUGH_GAIN:
-            yield encoders.lossless_webp(image, thorough=True)
-    elif PNG in request.formats:
-        yield encoders.unbounded_png(image)
+        if len(first.data) <= wanted_bytes * THOROUGH_GAIN:
+            yield lossless_webp(image, thorough=True)
+    elif _may_stay_lossless(image, wanted_bytes):
+        yield lossless_webp(image)
     if PNG in request.formats:
         yield from (encoders.palette_png(image, count, quick=quick) for count in colours)
+
+
+def _may_stay_lossless(image: Image.Image, max_bytes: int) -> bool:
+    """Whether a lossless WebP may be under the limit, as far as some rows show."""
+    return estimate_bytes(image, lossless_webp) <= max_bytes * LOSSLESS_MARGIN
 
 
 def _encode_photo(full: Image.Image, request: FitRequest, wanted_bytes: int) -> Candidate:
@@ -182,7 +193,7 @@ def _encode_lossy(image: Image.Image, quality: int, request: FitRequest) -> Cand
         return encoders.jpeg(image, quality, full_colour=request.mode == "sharp")
     if WEBP in request.formats:
         return encoders.webp(image, quality)
-    return encoders.unbounded_png(image)
+    return encoders.png(image)
 
 
 def _quality_for(quality: int, excess: float) -> int:

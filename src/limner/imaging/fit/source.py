@@ -6,8 +6,7 @@ and before their colours are converted, since there are fewer of them then.
 
 from __future__ import annotations
 
-from contextlib import suppress
-from importlib import import_module
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 from PIL import Image
@@ -15,31 +14,30 @@ from PIL import Image
 from limner.errors import InputInvalid
 from limner.imaging.decode import open_picture
 from limner.imaging.decoders import OpenedPicture
+from limner.imaging.decoders.part_reader import PartReader
+from limner.imaging.fit import bands
+from limner.imaging.fit.bands import Box
 from limner.imaging.fit.request import Region, Size
 from limner.imaging.formats import Format
 from limner.imaging.limits import WorkerLimits
-from limner.imaging.orientation import convert_to_srgb, turn_upright, upright_size
-
-# The library of the extra has no types.
-_simd: Any = None
-with suppress(ImportError):
-    _simd = import_module("cykooz_resizer")
-
-Box = tuple[float, float, float, float]
+from limner.imaging.orientation import (
+    convert_to_scalable,
+    convert_to_srgb,
+    stored_box,
+    turn_upright,
+    upright_size,
+)
 
 # Pillow first averages whole pixels down to this many times the target size.
 _REDUCING_GAP = 3.0
-
-
-# The modes that can be scaled directly; all others are converted first.
-_SCALABLE = frozenset({"L", "RGB", "RGBA", "CMYK"})
 
 
 class DecodedSource:
     """A picture with its header parsed; its pixels are decoded when they are first needed.
 
     ``size`` is that of the upright picture, and ``part`` the part of it to send. ``opened`` is a
-    page that the caller has opened before; its pixels are decoded at most once.
+    page that the caller has opened before; its pixels are decoded at most once. ``thread`` scales
+    the first rows while the others are decoded.
 
     Raises:
         ImageError: as `open_picture`.
@@ -52,15 +50,18 @@ class DecodedSource:
         *,
         region: Region | None,
         limits: WorkerLimits,
+        thread: ThreadPoolExecutor,
         page: int = 1,
         opened: tuple[Format, OpenedPicture] | None = None,
     ) -> None:
-        form, first = opened or open_picture(data, limits=limits, page=page)
+        form, first = opened or open_picture(data, limits=limits, page=page, large=True)
         self.mime, self.pages, self.animated = form.mime, first.pages, first.animated
+        self._thread = thread
         self._open = lambda: open_picture(data, limits=limits, page=page)[1].image
         self._image: Image.Image | None = first.image
+        self._reader = first.reader
         self._orientation = first.orientation
-        self.size: Size = upright_size(first.image.size, self._orientation)
+        self.size: Size = upright_size(first.size, self._orientation)
         self.part = _clip_region(region, self.size)
 
     @property
@@ -79,30 +80,52 @@ class DecodedSource:
         The original is decoded again for each size: its pixels take by far the most memory of a
         fit, and a second size is rarely needed.
         """
-        image, orientation = self._decode(size)
+        if self._reader is not None:
+            return _drop_unused_channels(self._read_part(self._reader, size))
+        image = self._opened_for(size)
+        wanted = upright_size(size, self._orientation)
+        if self.is_whole and bands.can_decode(image, wanted):
+            decoded, image = image, bands.decode_and_resize(image, wanted, self._thread)
+            decoded.close()
+            return _drop_unused_channels(turn_upright(image, self._orientation))
+        image, orientation = self._decode(image)
         wanted = upright_size(size, orientation)
         box = self._box(image.size)
         if image.size != wanted or box != (0, 0, *image.size):
-            image = resize(image, wanted, box)
+            decoded, image = image, resize(image, wanted, box)
+            # The caller may still hold the picture; the encoders need the memory of its pixels.
+            decoded.close()
         return _drop_unused_channels(turn_upright(image, orientation))
 
-    def _decode(self, size: Size) -> tuple[Image.Image, int]:
-        """The pixels, no more of them than that size needs, and their remaining orientation."""
+    def _opened_for(self, size: Size) -> Image.Image:
+        """The image, which will be decoded to no more pixels than that size needs."""
         image, self._image = self._image or self._open(), None
-        orientation = self._orientation
         across, down = size[0] / self.part.width, size[1] / self.part.height
-        if orientation >= 5:
+        if self._orientation >= 5:
             across, down = down, across
         width, height = image.size
         # Only JPEG supports this: it then decodes at a half, a quarter or an eighth.
         image.draft(None, (max(1, int(width * across)), max(1, int(height * down))))
+        return image
+
+    def _decode(self, image: Image.Image) -> tuple[Image.Image, int]:
+        """The pixels as they can be scaled, and their remaining orientation."""
+        orientation = self._orientation
         image.load()
         if not self.is_whole:
             # The part is given in upright pixels.
             image, orientation = turn_upright(image, orientation), 1
-        if image.mode not in _SCALABLE or (image.mode != "RGBA" and image.has_transparency_data):
-            image = convert_to_srgb(image)
-        return image, orientation
+        return convert_to_scalable(image), orientation
+
+    def _read_part(self, reader: PartReader, size: Size) -> Image.Image:
+        """The part at that size, of a picture with too many pixels for memory."""
+        part = self.part
+        upright = part.x, part.y, part.x + part.width, part.y + part.height
+        wanted = upright_size(size, self._orientation)
+        image, box = reader.read(stored_box(upright, self.size, self._orientation), wanted)
+        if image.size != wanted or box != (0, 0, *image.size):
+            image = resize(image, wanted, box)
+        return turn_upright(image, self._orientation)
 
     def _box(self, decoded: Size) -> tuple[float, float, float, float]:
         """The part, in pixels of the decoded image."""
@@ -146,27 +169,7 @@ def _drop_unused_channels(image: Image.Image) -> Image.Image:
 
 def resize(image: Image.Image, size: tuple[int, int], box: Box) -> Image.Image:
     """Resize the part of an image inside ``box`` (left, top, right, bottom) with Lanczos."""
-    return (
-        resize_with_pillow(image, size, box)
-        if _simd is None
-        else resize_with_simd(image, size, box)
-    )
-
-
-def resize_with_pillow(image: Image.Image, size: tuple[int, int], box: Box) -> Image.Image:
-    """`resize` with Pillow, which every installation has."""
+    if bands.is_installed():
+        return bands.resize(image, size, box)
     scaled = cast("Any", image).resize(size, Image.Resampling.LANCZOS, box, _REDUCING_GAP)
     return cast("Image.Image", scaled)
-
-
-def resize_with_simd(image: Image.Image, size: tuple[int, int], box: Box) -> Image.Image:
-    """`resize` with the library of an extra, which uses SIMD."""
-    left, top, right, bottom = box
-    scaled = Image.new(image.mode, size)
-    options = _simd.ResizeOptions(
-        resize_alg=_simd.ResizeAlg.convolution(_simd.FilterType.lanczos3),
-        crop_box=_simd.CropBox(left, top, right - left, bottom - top),
-    )
-    _simd.Resizer().resize_pil(image, scaled, options)
-    scaled.info = dict(image.info)
-    return scaled
