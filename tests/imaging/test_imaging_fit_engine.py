@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import struct
 import zlib
 from collections.abc import Iterator
@@ -10,11 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from PIL import Image, ImageCms
+from PIL import Image, ImageChops, ImageCms
 
 from limner.errors import ImageTooLarge, InputInvalid
+from limner.imaging.decode import open_picture
 from limner.imaging.fit import FitRequest, Fitted, Region
 from limner.imaging.fit.engine import Engine
+from limner.imaging.fit.source import resize
 from limner.imaging.limits import DEFAULT_LIMITS
 
 SIDEWAYS = 6
@@ -259,3 +262,24 @@ def test_a_region_outside_the_picture_is_an_error_that_names_its_size(engine: En
     region = Region(x=400, y=0, width=10, height=10)
     with pytest.raises(InputInvalid, match="400x200"):
         engine.fit(encoded(halves(400, 200), "PNG"), FitRequest(region=region))
+
+
+@pytest.mark.parametrize("box", [(0.0, 0.0, 2000.0, 3000.0), (3.25, 7.5, 1990.0, 2995.5)])
+def test_a_large_picture_is_scaled_to_the_pixels_that_pillow_makes_at_once(
+    box: tuple[float, float, float, float],
+) -> None:
+    dice = random.Random("spots")
+    spots = Image.frombytes("RGB", (200, 300), bytes(dice.choices(range(64, 192), k=180_000)))
+    image = spots.resize((2000, 3000), Image.Resampling.BICUBIC)
+    scaled = resize(image, (1100, 1650), box)
+    at_once = image.resize((1100, 1650), Image.Resampling.LANCZOS, box)
+    # Either may scale the width first, and rounds twice.
+    assert max(ImageChops.difference(scaled, at_once).tobytes()) <= 2
+
+
+def test_the_pixels_of_a_picture_are_freed_before_it_is_encoded(engine: Engine) -> None:
+    data = encoded(halves(2000, 1000), "PNG")
+    opened = open_picture(data, limits=DEFAULT_LIMITS)
+    engine.fit(data, FitRequest(), opened=opened)
+    with pytest.raises(ValueError, match="closed"):
+        opened[1].image.getpixel((0, 0))

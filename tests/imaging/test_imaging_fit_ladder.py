@@ -6,12 +6,15 @@ import io
 import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from imaging_samples import worker_pids
 from PIL import Image, ImageDraw
+from tests.fuzz import sample
 
 from limner.imaging.fit import FitRequest, Fitted
 from limner.imaging.fit.encoders import Candidate, is_flat
@@ -20,6 +23,7 @@ from limner.imaging.fit.ladder import descend
 from limner.imaging.fit.request import scale_by_percent, scale_into
 from limner.imaging.fit.source import DecodedSource
 from limner.imaging.limits import DEFAULT_LIMITS
+from limner.imaging.pool import Imaging
 
 
 @pytest.fixture(scope="module")
@@ -278,10 +282,74 @@ def test_property_the_choice_is_that_of_trying_every_rung(
 ) -> None:
     request = FitRequest(max_width=edge, max_height=edge, max_bytes=max_bytes)
     with ThreadPoolExecutor(1) as thread:
-        chosen = descend(DecodedSource(data, region=None, limits=DEFAULT_LIMITS), request, thread)
-    again = DecodedSource(data, region=None, limits=DEFAULT_LIMITS)
+        source, again = (
+            DecodedSource(data, region=None, limits=DEFAULT_LIMITS, thread=thread) for _ in range(2)
+        )
+        chosen = descend(source, request, thread)
     assert (chosen.mime, len(chosen.data), chosen.size) == exhaustive(again, request)
     assert shape(chosen.data)[1] == chosen.size
+
+
+# Encodings that are not made, because rows of the picture say that they are too large
+
+
+NOISE = random.Random(3).randbytes(200 * 600 * 4)
+
+
+def scene(kind: str, mode: str, width: int, height: int) -> Image.Image:
+    channels = len(mode)
+    if kind == "repeated":
+        # A PNG of some rows alone takes many times the bytes that they take in the whole.
+        row = NOISE[: width * channels * 3]
+        return Image.frombytes(
+            mode, (width, height), row * (height // 3) + row[: height % 3 * width * channels]
+        )
+    noisy = Image.frombytes(mode, (width, height), NOISE[: width * height * channels])
+    if kind == "smooth":
+        return noisy.resize((9, 7)).resize((width, height), Image.Resampling.BICUBIC)
+    if kind == "half flat":
+        noisy.paste(
+            0 if mode == "L" else (9, 9, 9, 255)[:channels], (0, height // 3, width, height)
+        )
+    if kind == "one line":
+        noisy.paste(0 if mode == "L" else (9, 9, 9, 255)[:channels], (0, 1, width, height))
+    return noisy
+
+
+@sample(40)
+@given(
+    kind=st.sampled_from(["repeated", "smooth", "half flat", "one line", "noise"]),
+    mode=st.sampled_from(["L", "RGB", "RGBA"]),
+    width=st.integers(60, 200),
+    height=st.integers(240, 600),
+)
+def test_a_sample_of_rows_does_not_change_which_encoding_is_chosen(
+    thread: ThreadPoolExecutor, kind: str, mode: str, width: int, height: int
+) -> None:
+    data, request = encoded(scene(kind, mode, width, height)), FitRequest()
+    source = DecodedSource(data, region=None, limits=DEFAULT_LIMITS, thread=thread)
+    chosen = descend(source, request, thread)
+    again = DecodedSource(data, region=None, limits=DEFAULT_LIMITS, thread=thread)
+    assert (chosen.mime, len(chosen.data), chosen.size) == exhaustive(again, request)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads memory from /proc")
+async def test_a_worker_does_not_grow_with_each_png_that_is_not_chosen() -> None:
+    data = encoded(noise(900, 900))
+    others = set(worker_pids())
+
+    async def memory_kib(pool: Imaging, fits: int) -> int:
+        for _ in range(fits):
+            fitted, _ = await pool.fit(data, FitRequest())
+            assert fitted.mime != "image/png"
+        (pid,) = set(worker_pids()) - others
+        status = Path(f"/proc/{pid}/status").read_text()
+        return int(status.partition("VmRSS:")[2].split()[0])
+
+    async with Imaging(workers=1) as pool:
+        before = await memory_kib(pool, 10)
+        assert await memory_kib(pool, 40) < before + 8_000
 
 
 @given(

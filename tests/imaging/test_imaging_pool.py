@@ -26,10 +26,11 @@ from imaging_samples import (
 )
 from PIL import Image
 
-from limner.errors import ImageTooLarge, LimnerError
+from limner.errors import ImageTooLarge, LimnerError, StorageError
 from limner.imaging.facts import Facts
 from limner.imaging.limits import WorkerLimits
-from limner.imaging.pool import Imaging
+from limner.imaging.pipe import OpenFile
+from limner.imaging.pool import Imaging, Source
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
 
@@ -43,11 +44,11 @@ class Lone:
         self.pool = pool
         self.pid = pid
 
-    async def frozen_job(self) -> asyncio.Task[Facts]:
+    async def frozen_job(self, data: Source | OpenFile = SMALL_PNG) -> asyncio.Task[Facts]:
         """A job that a worker has received and will never finish."""
         os.kill(self.pid, signal.SIGSTOP)
         await until(lambda: is_stopped(self.pid))
-        task = asyncio.create_task(self.pool.verify(SMALL_PNG))
+        task = asyncio.create_task(self.pool.verify(data))
         await until(lambda: unread_job_bytes(self.pid) > 0)
         return task
 
@@ -191,6 +192,53 @@ async def test_a_source_that_cannot_be_loaded_harms_no_worker(alone: Lone) -> No
     assert alone.pid in worker_pids()
 
 
+class _File:
+    """A payload in a file, which can be sent once its failures are over."""
+
+    def __init__(self, *failures: Exception) -> None:
+        self.size_bytes = len(SMALL_PNG)
+        self._failures = list(failures)
+
+    def send_to(self, pipe: int) -> None:
+        os.write(pipe, SMALL_PNG[:10])
+        if self._failures:
+            raise self._failures.pop(0)
+        os.write(pipe, SMALL_PNG[10:])
+
+
+async def test_a_file_is_sent_from_its_start_to_the_worker_after_one_that_died(
+    alone: Lone,
+) -> None:
+    assert await alone.pool.verify(_File()) == SMALL
+    running = await alone.frozen_job(_File())
+    os.kill(alone.pid, signal.SIGKILL)
+    assert await running == SMALL
+    assert alone.pid not in worker_pids()
+
+
+async def test_a_file_that_cannot_be_read_costs_its_worker_and_is_no_fault_of_the_picture(
+    alone: Lone,
+) -> None:
+    with pytest.raises(StorageError, match="bad sector"):
+        await alone.pool.verify(_File(StorageError("bad sector")))
+    assert await alone.pool.verify(SMALL_PNG) == SMALL
+    assert alone.pid not in worker_pids()
+
+
+async def test_a_pool_with_an_idle_worker_is_ready_while_its_threads_are_busy(alone: Lone) -> None:
+    loaded = threading.Event()
+
+    def load() -> bytes:
+        loaded.wait()
+        return SMALL_PNG
+
+    loading = asyncio.create_task(alone.pool.verify(load))
+    await asyncio.sleep(0)
+    await alone.pool.ready()
+    loaded.set()
+    assert await loading == SMALL
+
+
 @pytest.mark.slow
 async def test_a_job_over_the_time_limit_is_stopped() -> None:
     async with lone(WorkerLimits(timeout_s=1)) as alone:
@@ -253,7 +301,7 @@ async def test_a_worker_sees_no_secret_of_its_host(monkeypatch: pytest.MonkeyPat
     async with lone(WorkerLimits()) as alone:
         environment = Path(f"/proc/{alone.pid}/environ").read_bytes()
         variables = {entry.split(b"=")[0] for entry in environment.split(b"\0") if entry}
-        allowed = {b"PYTHONPATH", b"LD_LIBRARY_PATH", b"LC_CTYPE"}
+        allowed = {b"PYTHONPATH", b"LD_LIBRARY_PATH", b"LC_CTYPE", b"GLIBC_TUNABLES"}
         assert b"PYTHONPATH" in variables
         assert variables <= allowed
         assert Path(f"/proc/{alone.pid}/cwd").readlink() == Path("/")
@@ -407,3 +455,12 @@ def test_a_stray_print_in_a_worker_does_not_disturb_its_replies() -> None:
     assert done.stdout.endswith(
         b'{"value": {"mime": "image/png", "width": 3, "height": 2, "frames": 1, "pages": 1}}'
     )
+
+
+def test_a_worker_starts_without_what_only_some_jobs_need() -> None:
+    script = "import sys; from limner.imaging import worker; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=True, text=True, timeout=60
+    )
+    late = {"_hashlib", "resvg_py", "limner.imaging.evidence.measure", "limner.imaging.transform"}
+    assert late & {*done.stdout.split()} == set()

@@ -25,6 +25,7 @@ from limner.pictures.fitting import (
     MAX_TILES,
     OVERLAP_SHARE,
     READABLE_SHRINK,
+    conversation_request,
     request_for,
     tiles,
 )
@@ -103,6 +104,26 @@ def test_a_service_that_states_no_limit_is_still_not_sent_everything() -> None:
     asked = request_for(Size(12_000, 9_000), mode="model", model=model)
     assert (asked.max_width, asked.max_height) == (GENEROUS_EDGE, GENEROUS_EDGE)
     assert asked.max_bytes == GENEROUS_BYTES
+
+
+@pytest.mark.parametrize(
+    ("name", "detail", "size", "box"),
+    [
+        ("openai/gpt-5.5", "auto", (3840, 2160), (3840, 2160)),
+        ("openai/gpt-5.5", "high", (3840, 2160), (2048, 1152)),
+        ("openai/gpt-5.5", "auto", (5120, 2880), (3072, 2394)),
+        ("openai/gpt-5.6-sol", "auto", (5120, 2880), (5120, 2880)),
+        ("openai/gpt-5.4", "auto", (3840, 2160), (2048, 1152)),
+        ("anthropic/claude-haiku-4-5", "auto", (3840, 2160), (1456, 819)),
+        ("google/gemini-3.8-flash", "auto", (3840, 2160), (3072, 2160)),
+    ],
+)
+def test_in_a_conversation_a_model_gets_all_pixels_that_it_is_known_to_see(
+    name: str, detail: str, size: tuple[int, int], box: tuple[int, int]
+) -> None:
+    model = vision_model(name)
+    asked = conversation_request(Size(*size), model=model, detail=detail, images_in_request=1)
+    assert (asked.max_width, asked.max_height) == box
 
 
 @given(size=sizes, model=st.sampled_from(SEEING), images=st.integers(1, 60))

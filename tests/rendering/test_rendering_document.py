@@ -201,6 +201,16 @@ def test_each_bar_of_one_series_has_its_own_colour_and_a_chart_names_its_source(
     assert "Source: our books" in texts(svg)
 
 
+def test_the_labels_of_horizontal_bars_have_one_size() -> None:
+    names = ["a text turn", "the last ten of fifty tool turns with a large screenshot each"]
+    labels = [*names, *(f"work {number}" for number in range(18))]
+    chart = {"type": "bar", "horizontal": True, "labels": labels, "values": [1] * len(labels)}
+    svg = drawn(chart, (800, 600)).svg
+    found = re.findall(r'font-size="([\d.]+)"[^>]*>(a text turn|the last|work \d+)', svg)
+    assert len(found) == len(labels)
+    assert len({size for size, _ in found}) == 1
+
+
 def test_a_line_has_a_gap_where_a_value_is_missing() -> None:
     svg = drawn({"type": "line", "labels": [*"abcd"], "values": [1, 2, None, 4]}).svg
     assert len(re.findall(r'd="M[\d. ]+L[\d. ]+M[\d. ]+"', svg)) == 1

@@ -1,7 +1,5 @@
 """Counted tokens -> their cost in nano-dollars, by the list price of a model."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import msgspec

@@ -4,14 +4,12 @@ Each rule is one vendor's arithmetic, on integers and fractions. If a vendor mul
 same steps are exact here, so that no size is wrong by a pixel.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 from math import ceil, isqrt
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import msgspec
 
@@ -53,7 +51,12 @@ class ImageTokens(msgspec.Struct, frozen=True, kw_only=True):
 class _Rule(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"
 ):
-    """The base of the token rules: their source, its date, and whether the rule is published."""
+    """The base of the token rules: their source, its date, and whether the rule is published.
+
+    ``says_size`` tells whether the vendor says to which size the model shrinks a picture.
+    """
+
+    says_size: ClassVar[bool] = True
 
     source: str
     read: date
@@ -190,6 +193,8 @@ class ClaudePatches(_Rule, frozen=True, tag="claude_patches"):
 
 class MediaResolution(_Rule, frozen=True, tag="media_resolution"):
     """A number of tokens for each detail, whatever the size; the resizing is not published."""
+
+    says_size: ClassVar[bool] = False
 
     tokens: dict[str, int]
     auto: str

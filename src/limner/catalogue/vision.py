@@ -4,8 +4,6 @@ The rows are in ``vision.toml``. What a model accepts and what it will cost foll
 before anything is sent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import date
 from functools import cache
@@ -32,6 +30,7 @@ __all__ = [
     "cost",
     "largest_useful",
     "limits_for",
+    "sees_every_pixel",
     "services",
     "tokens",
     "unlisted",
@@ -183,6 +182,17 @@ def largest_useful(model: VisionModel, size: Size, detail: str = "auto") -> Size
         InputInvalid: the model has no such detail.
     """
     return size if model.rule is None else model.rule.useful(size, detail)
+
+
+def sees_every_pixel(model: VisionModel, size: Size, detail: str = "auto") -> bool:
+    """Whether a published rule says that the model does not shrink a picture of that size.
+
+    Raises:
+        InputInvalid: the model has no such detail.
+    """
+    rule = model.rule
+    is_published = rule is not None and rule.exact and rule.says_size
+    return is_published and largest_useful(model, size, detail) == size
 
 
 def limits_for(model: VisionModel, *, images_in_request: int) -> Limits:

@@ -10,7 +10,14 @@ import msgspec
 from msgspec.structs import replace
 
 from limner.catalogue.sizes import Size
-from limner.catalogue.vision import VisionModel, cost, largest_useful, limits_for, tokens
+from limner.catalogue.vision import (
+    VisionModel,
+    cost,
+    largest_useful,
+    limits_for,
+    sees_every_pixel,
+    tokens,
+)
 from limner.content import Discreet, Picture
 from limner.errors import NANO_PER_USD
 from limner.imaging.fit import FitRequest, Fitted, Region
@@ -183,7 +190,8 @@ def conversation_request(
 ) -> FitRequest:
     """The request to the fit engine for a picture in a conversation, whatever the settings say."""
     limits = limits_for(model, images_in_request=images_in_request)
-    edge = limits.max_edge or GENEROUS_EDGE
+    is_seen_whole = sees_every_pixel(model, size, detail)
+    edge = limits.max_edge or (max(size) if is_seen_whole else GENEROUS_EDGE)
     useful = largest_useful(model, size, detail)
     request = FitRequest(
         mode="sharp",

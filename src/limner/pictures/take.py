@@ -54,9 +54,17 @@ class Pictures:
     """Every stored picture, by handle."""
 
     def __init__(
-        self, *, blobs: BlobStore, store: Store, imaging: Imaging, clock: Callable[[], datetime]
+        self,
+        *,
+        blobs: BlobStore,
+        store: Store,
+        imaging: Imaging,
+        clock: Callable[[], datetime],
+        max_bytes: int = MAX_PICTURE_BYTES,
     ) -> None:
+        """``max_bytes`` is the most that the file of a picture may have."""
         self._blobs, self._store, self._imaging, self._clock = blobs, store, imaging, clock
+        self._max_bytes = max_bytes
         self._fits: dict[tuple[str, str], tuple[str, Fitted]] = {}
         self._is_claimed = False
 
@@ -67,7 +75,7 @@ class Pictures:
 
     def sink(self) -> BlobWriter:
         """A writer for the bytes of one picture; they are discarded unless `take` keeps them."""
-        return self._blobs.writer(max_bytes=MAX_PICTURE_BYTES)
+        return self._blobs.writer(max_bytes=self._max_bytes)
 
     async def expect(self) -> None:
         """Make sure that a worker can verify a picture, before the picture is paid for.
@@ -118,9 +126,7 @@ class Pictures:
             ImageError: the bytes are not a complete picture of a known format.
             StorageError: they cannot be stored.
         """
-        # The thread of the worker loads the bytes: pictures that wait for a free worker stay on
-        # disk.
-        facts = await self._imaging.verify(writer.read_all)
+        facts = await self._imaging.verify(writer)
         if self._blobs.is_shared and not self._is_claimed:
             await self._claim()
         return Picture(
@@ -201,12 +207,22 @@ class Pictures:
     async def give(self, picture: Picture, request: FitRequest) -> tuple[Fitted, bytes]:
         """Fit a picture for a model: what was changed, and the bytes to send.
 
-        The result is stored, and found again by the picture and the request.
+        The result is stored, and found again by the picture and the request. A picture that is
+        sent unchanged is not: to look at its file again is as fast.
 
         Raises:
             ImageError: the request is impossible, as with a region outside the picture.
             StorageError: the picture's bytes are missing.
         """
+        size = picture.width, picture.height
+        if (
+            request.region is None
+            and request.box_contains(size)
+            and request.allows_unchanged(picture.mime, picture.size_bytes)
+        ):
+            unchanged, data = await asyncio.to_thread(self._pass_through, picture, request)
+            if unchanged is not None:
+                return unchanged, data
         key = msgspec.json.encode({"version": FIT_VERSION, **msgspec.to_builtins(request)}).decode()
         if (known := await self._find_fit(picture, key)) is not None:
             logger.debug("the fit of %s is in the cache", picture.handle)
@@ -328,6 +344,10 @@ class Pictures:
             return await self.recall(handle)
         return None
 
+    def _pass_through(self, picture: Picture, request: FitRequest) -> tuple[Fitted | None, bytes]:
+        data = self._blobs.read(picture.handle)
+        return self._imaging.pass_through(data, request), data
+
     async def _find_fit(self, parent: Picture, key: str) -> tuple[Fitted, bytes] | None:
         # A remembered fit never changes; only its bytes can have been deleted.
         found = self._fits.pop((parent.handle, key), None)
@@ -373,7 +393,8 @@ class Pictures:
                 created_ms=self._now_ms(),
             )
 
-        await self._store.write(record, shared=True)
+        # A fit that a failure of the machine takes away is made again.
+        await self._store.write(record, shared=True, synced=False)
         metrics.PICTURES.add(made="fit")
 
     def _now_ms(self) -> int:

@@ -549,13 +549,15 @@ def _place_labels(
     return best
 
 
-def _fitting_lines(text: str, brush: Brush, wide: float, high: float) -> TextLines:
-    """A label in lines: smaller text is better than words that are cut off."""
+def _fitting_labels(
+    labels: Sequence[str], brush: Brush, wide: float, high: float
+) -> list[TextLines]:
+    """The labels of an axis in lines: smaller text, of one size, is better than cut words."""
     size = brush.style.pixels("small")
-    lines = brush.wrap(text, size, wide)
-    while lines.height > high and size > brush.style.base * 0.45:
+    lines = [brush.wrap(label, size, wide) for label in labels]
+    while max(label.height for label in lines) > high and size > brush.style.base * 0.45:
         size *= 0.92
-        lines = brush.wrap(text, size, wide)
+        lines = [brush.wrap(label, size, wide) for label in labels]
     return lines
 
 
@@ -611,9 +613,9 @@ def _draw_horizontal(chart: BarChart, data: ChartData, brush: Brush, box: Rect) 
     colors = _bar_colours(chart, data)
     share = band * 0.72 / (1 if chart.stacked else len(data.rows))
     left_out = 0
-    for place, label in enumerate(data.labels):
+    labels = _fitting_labels(data.labels, brush, names - base * 0.9, band * 0.96)
+    for place, lines in enumerate(labels):
         y = plot.y + band * (place + 0.5)
-        lines = _fitting_lines(label, brush, names - base * 0.9, band * 0.96)
         beside = Rect(box.x, y - band / 2, names - base * 0.5, band)
         brush.lines(beside, lines, align="end", centred=True)
         total = 0.0
