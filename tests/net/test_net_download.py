@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import httpcore2
 import httpx2
 import pytest
 
 from limner.errors import BadProviderImage, ImageTooLarge, ProviderUnavailable
-from limner.net.download import MAX_REDIRECTS, DownloadSource, download
+from limner.net.download import MAX_REDIRECTS, DownloadSource, download, resolve
 from limner.net.http import Http
+from limner.net.transport import Destination, DirectTransport
 from limner.testing.servers.http_server import (
     Gate,
     LocalServer,
@@ -144,6 +144,14 @@ async def test_a_name_that_leads_into_a_private_network_is_not_connected_to(
     assert files.requests == []
 
 
+@pytest.mark.parametrize("part", ["", "a" * 64])
+async def test_a_name_that_no_resolver_takes_is_unavailable(
+    part: str, files: Files, client: httpx2.AsyncClient
+) -> None:
+    with pytest.raises(ProviderUnavailable, match="cannot be resolved"):
+        await fetch(f"https://{part}.replicate.delivery/a.png", files, client, resolve=resolve)
+
+
 async def test_a_name_that_cannot_be_looked_up_is_unavailable(
     files: Files, client: httpx2.AsyncClient
 ) -> None:
@@ -242,27 +250,20 @@ async def test_a_sink_that_is_full_stops_the_download(
     gate.open()
 
 
-class Detour(httpcore2.AsyncNetworkBackend):
+class Detour(DirectTransport):
     """Notes where connections are to go, and leads them all to one local server."""
 
     def __init__(self, port: int, *, unreachable: Sequence[str] = ()) -> None:
+        trusted = ssl.create_default_context(cafile=str(PEM))
+        super().__init__(tls=trusted, max_connections=10, max_idle=10)
         self.asked: list[tuple[str, int]] = []
         self._port, self._unreachable = port, unreachable
 
-    async def connect_tcp(self, host: str, port: int, **rest: Any) -> Any:
-        self.asked.append((host, port))
-        if host in self._unreachable:
-            raise httpcore2.ConnectError("unreachable")
-        backend: Any = httpcore2.AnyIOBackend()
-        return await backend.connect_tcp("127.0.0.1", self._port, **rest)
-
-
-def detoured(detour: Detour) -> httpx2.AsyncClient:
-    trusted = ssl.create_default_context(cafile=str(PEM))
-    transport = httpx2.AsyncHTTPTransport(verify=trusted)
-    # The library has no public way to choose the backend of a transport.
-    transport._pool = httpcore2.AsyncConnectionPool(ssl_context=trusted, network_backend=detour)
-    return httpx2.AsyncClient(transport=transport)
+    async def connect(self, origin: Destination, timeout_s: float | None) -> Any:
+        self.asked.append((origin.host, origin.port))
+        if origin.host in self._unreachable:
+            raise httpx2.ConnectError("unreachable")
+        return await super().connect(origin._replace(host="127.0.0.1", port=self._port), timeout_s)
 
 
 @pytest.fixture
@@ -279,7 +280,7 @@ async def test_the_connection_goes_to_the_judged_address_under_the_hosts_own_nam
     tls_files.at["/a.png"] = bytes_reply(b"there")
     detour = Detour(tls_files.port, unreachable=["2606:4700::1111"])
     addresses = ["2606:4700::1111", PUBLIC]
-    async with detoured(detour) as client:
+    async with httpx2.AsyncClient(transport=detour) as client:
         for _ in range(2):
             found = await fetch(
                 f"https://{HOST}/a.png?x=1", files, client, resolve=resolving(*addresses)
@@ -300,7 +301,7 @@ async def test_the_connection_goes_to_the_judged_address_under_the_hosts_own_nam
 async def test_a_server_without_the_hosts_certificate_is_not_believed(
     tls_files: Files, files: Files
 ) -> None:
-    async with detoured(Detour(tls_files.port)) as client:
+    async with httpx2.AsyncClient(transport=Detour(tls_files.port)) as client:
         with pytest.raises(ProviderUnavailable, match="could not be read"):
             await fetch("https://replicate.delivery/a.png", files, client)
     assert tls_files.requests == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import random
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
@@ -23,12 +24,12 @@ class Bucket:
 
     def __init__(self, max_bytes: int = 1 << 30) -> None:
         self.data = b""
-        self.largest = 0
+        self.sizes: list[int] = []
         self._max_bytes = max_bytes
 
     def write(self, data: bytes | memoryview) -> None:
         self.data += data
-        self.largest = max(self.largest, len(data))
+        self.sizes.append(len(data))
         if len(self.data) > self._max_bytes:
             raise ImageTooLarge("too large")
 
@@ -155,7 +156,8 @@ async def test_a_string_that_is_no_base64_is_refused(text: str, sizes: tuple[int
 
 
 async def test_padding_at_the_end_of_a_chunk_still_ends_the_picture() -> None:
-    body = answer("A" * 300 + "QUFBQQ==" + "QUFB")
+    whole_block = "A" * (128 * 1024 - 4) + "QQ=="
+    body = answer(whole_block + "QUFB")
     with pytest.raises(BadProviderImage, match="after its end"):
         await read(body, sizes=[body.index(b"==") + 2])
 
@@ -262,4 +264,23 @@ async def test_a_sink_that_is_full_ends_an_endless_picture() -> None:
     bucket = Bucket(max_bytes=1_000_000)
     with pytest.raises(ImageTooLarge):
         await read_json_with_pictures(endless(), wanted={PATH}, sink=bucket)
-    assert bucket.largest <= 65536
+    assert max(bucket.sizes) <= 128 * 1024
+
+
+@pytest.mark.parametrize("wrap", [None, 76])
+@pytest.mark.parametrize("slashes", [False, True])
+@pytest.mark.parametrize("size", [9_973, 65_536, 300_007])
+async def test_a_large_picture_is_written_in_whole_pages(
+    wrap: int | None, slashes: bool, size: int
+) -> None:
+    picture = random.Random(1).randbytes(1_000_003)
+    text = base64.b64encode(picture).decode()
+    if wrap is not None:
+        text = "\\n".join(text[at : at + wrap] for at in range(0, len(text), wrap))
+    body = answer(text.replace("/", "\\/") if slashes else text)
+    bucket = Bucket()
+    chunks = in_chunks(body, [size] * (len(body) // size))
+    value = await read_json_with_pictures(chunks, wanted={PATH}, sink=bucket)
+    assert (value, bucket.data) == (PARSED, picture)
+    *pages, _ = bucket.sizes
+    assert {written % 4096 for written in pages} == {0}

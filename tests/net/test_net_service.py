@@ -320,11 +320,11 @@ async def test_a_large_body_arrives_whole_and_with_its_length(
 
 
 async def test_a_large_body_can_be_read_again() -> None:
-    body = bytes(range(256)) * 4096
+    body = bytes(range(256)) * 8192
     stream = ChunkedBody([body[:7], body[7:]])
     for _ in range(2):
         pieces = [piece async for piece in stream]
-        assert [len(piece) for piece in pieces] == [CHUNK_BYTES, CHUNK_BYTES]
+        assert [len(piece) for piece in pieces] == [7, CHUNK_BYTES, CHUNK_BYTES - 7]
         assert b"".join(pieces) == body
 
 

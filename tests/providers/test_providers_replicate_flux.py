@@ -308,7 +308,7 @@ async def test_a_look_that_breaks_off_inside_the_picture_is_not_repeated(
     replicate_server: ReplicateServer, flux: Callable[[], Drawn]
 ) -> None:
     replicate_server.looks = 1
-    url = "data:image/png;base64," + "QUJD" * 50_000
+    url = "data:image/png;base64," + "QUJD" * 200_000
     ended = json_reply({"id": "p1", "status": "succeeded", "output": url})
     replicate_server.script("look", cut_short(ended))
     with pytest.raises(ProviderUnavailable) as caught:

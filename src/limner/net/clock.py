@@ -9,8 +9,13 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 
+async def _sleep(delay_s: float) -> None:
+    # Not `asyncio.sleep` itself as the default: a program that does not wait needs no `asyncio`.
+    await asyncio.sleep(delay_s)
+
+
 class Clock(msgspec.Struct, frozen=True, kw_only=True):
     """A monotonic time in seconds, and a sleep."""
 
     now: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    sleep: Callable[[float], Awaitable[None]] = _sleep

@@ -26,6 +26,7 @@ async def resolve(host: str, port: int) -> Sequence[str]:
 
     Raises:
         OSError: the name does not exist, or the resolver cannot be reached.
+        UnicodeError: a part of the name is empty or too long.
     """
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -162,7 +163,7 @@ async def _get(
         return await client.send(client.build_request("GET", url, headers=headers), stream=True)
     try:
         addresses = await source.resolve(url.host, url.port or 443)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # a name with an empty part
         raise _unreachable(
             f"has a host name that cannot be resolved ({url.host[:100]!r})"
         ) from error

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import asyncio.sslproto
 import contextlib
 import functools
 import io
 import logging
 import ssl
 import time
-from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import NamedTuple
+from typing import NamedTuple, cast
+from urllib.request import getproxies
 
 import httpx2
 import msgspec
@@ -19,6 +21,7 @@ import msgspec
 from limner import __version__
 from limner.net.per_loop import PerLoop
 from limner.net.redaction import HARMLESS_HEADERS, MARK, header_secrets, redact
+from limner.net.transport import DirectTransport
 
 # A server may have hundreds of conversations, and each waits for its model.
 MAX_CONNECTIONS = 1_000
@@ -27,7 +30,7 @@ CONNECT_TIMEOUT_S = 10.0
 # Between two chunks of a response. Calls that wait for a picture set their own.
 READ_TIMEOUT_S = 60.0
 OBSERVED_BYTES = 2048
-CHUNK_BYTES = 512 * 1024
+CHUNK_BYTES = 1024 * 1024
 _STARTED = "limner.started_s"
 
 logger = logging.getLogger("limner.net")
@@ -73,26 +76,34 @@ class Http:
                 # Pictures do not compress, and decompression is an attack surface.
                 "Accept-Encoding": "identity",
             },
-            verify=_tls_context(),
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
             timeout=httpx2.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
+            event_hooks=_hooks(self._observe),
+            transport=_transport(),
+            # For the transports of the library, which it uses if there is no other.
+            verify=_tls_context(),
             limits=httpx2.Limits(
                 max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_IDLE_CONNECTIONS
             ),
-            event_hooks=_hooks(self._observe),
         )
-        _load_transport()
         return _OpenClient(client, _close_with_loop(client))
 
 
-def _load_transport() -> None:
-    """Load now what the first request would load.
+def _transport() -> httpx2.AsyncBaseTransport | None:
+    """The direct connections; None if there is a proxy, which is left to the HTTP library.
 
-    A paid call opens its client before it reserves: a module that cannot be read costs nothing.
+    It loads what the first request would load. A paid call opens its client before it reserves: a
+    module that cannot be read costs nothing.
     """
-    from anyio import Lock  # noqa: PLC0415 - programs that send nothing do without it
+    if {"http", "https", "all"} & getproxies().keys():
+        from anyio import Lock  # noqa: PLC0415 - only the library's own transport needs it
 
-    Lock()  # loads the part of anyio for this event loop
+        Lock()  # loads the part of anyio for this event loop
+        return None
+    _ = asyncio.sslproto.SSLProtocol  # the command line defers this module
+    return DirectTransport(
+        tls=_tls_context(), max_connections=MAX_CONNECTIONS, max_idle=MAX_IDLE_CONNECTIONS
+    )
 
 
 def parse_url(text: str) -> httpx2.URL | None:
@@ -246,7 +257,7 @@ class MultipartForm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChunkedBody(httpx2.AsyncByteStream):
-    """A body in memory, in pieces of any size, that is sent in chunks.
+    """A body in memory, in pieces of any size, that is sent in chunks and not copied for that.
 
     An event loop that gets megabytes at once copies the rest each time the network has taken a
     part: a conversation with pictures was sent at a quarter of the speed.
@@ -261,28 +272,25 @@ class ChunkedBody(httpx2.AsyncByteStream):
 
     def start(self, most_bytes: int) -> bytes:
         """At most so many bytes of its beginning."""
-        return _Chunks(self._pieces).take(most_bytes)
+        taken = b""
+        for piece in self._pieces:
+            taken += piece[: most_bytes - len(taken)]
+        return taken
 
 
 class _Chunks:
     # Not a generator: the event loop would have to close one that is not read to its end.
-    def __init__(self, pieces: Iterable[bytes | memoryview]) -> None:
-        self._rest = deque(map(memoryview, pieces))
+    def __init__(self, pieces: Sequence[bytes | memoryview]) -> None:
+        self._rest = (
+            piece[start : start + CHUNK_BYTES]
+            for piece in map(memoryview, pieces)
+            for start in range(0, len(piece), CHUNK_BYTES)
+        )
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
 
     async def __anext__(self) -> bytes:
-        if not (chunk := self.take(CHUNK_BYTES)):
-            raise StopAsyncIteration
-        return chunk
-
-    def take(self, room: int) -> bytes:
-        taken: list[memoryview] = []
-        while room and self._rest:
-            piece = self._rest.popleft()
-            taken.append(piece[:room])
-            if len(piece) > room:
-                self._rest.appendleft(piece[room:])
-            room -= len(taken[-1])
-        return b"".join(taken)
+        for chunk in self._rest:
+            return cast("bytes", chunk)  # the transports only measure and send it
+        raise StopAsyncIteration

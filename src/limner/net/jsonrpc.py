@@ -8,8 +8,6 @@ The values here are structs of msgspec and not data classes, which take a hundre
 define: a client waits for a server to start.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any, TypeAlias
 
@@ -31,7 +29,6 @@ MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 MAX_VALUES = 2_000_000
 # What is kept of a message that is too long to be decoded.
 HEAD_BYTES = 4096
-_SHORT_BYTES = 1024 * 1024
 _MAX_NAME_BYTES = 1024
 _INT64 = range(-(2**63), 2**63)
 
@@ -119,7 +116,8 @@ def parse(data: Data) -> Message:
 
     So a request whose id is neither a text nor a 64-bit number becomes a notification.
     """
-    if len(data) > _SHORT_BYTES and sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
+    # A shorter message cannot have so many.
+    if len(data) > MAX_VALUES and sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
         return OversizedMessage(f"more than {MAX_VALUES:,} values")
     try:
         envelope = _envelope.decode(data)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import select
+import stat
+import sys
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
@@ -16,8 +19,12 @@ from typing import Any, TypeAlias
 
 from limner.net.jsonrpc import HEAD_BYTES, MAX_MESSAGE_BYTES, Data, MessageHead
 
+if sys.platform != "win32":
+    import fcntl
+
 STDIN, STDOUT, STDERR = 0, 1, 2
-READ_BYTES = 64 * 1024
+# A picture comes in a few parts, each of which wakes a thread and the event loop.
+READ_BYTES = 1024 * 1024
 JOINED_BYTES = 64 * 1024
 
 Line: TypeAlias = Data | MessageHead
@@ -142,21 +149,65 @@ class LineTransport(ABC):
 class DescriptorTransport(LineTransport):
     """Two file descriptors: pipes, files or a terminal.
 
-    Threads read and write, since all three are alike to them, and the streams need not become
-    non-blocking for the other programs that share them.
+    The streams need not become non-blocking for the other programs that share them. The event loop
+    reads a pipe when it has something, and writes what fits into one: to wake a thread takes much
+    longer. Threads do the rest.
     """
 
     def __init__(self, source: int, target: int, *, max_bytes: int = MAX_MESSAGE_BYTES) -> None:
         super().__init__(max_bytes=max_bytes)
         self._source, self._target = source, target
-        self._reader, self._writer = _BlockingThread(), _BlockingThread()
+        _widen(source)
+        self._room = _room_in_pipe(target)
+        self._reader = None if _says_when_readable(source) else _BlockingThread()
+        self._writer = _BlockingThread()
 
     def _start_reading(self) -> asyncio.Future[bytes]:
-        return self._reader.start(partial(os.read, self._source, READ_BYTES))
+        if self._reader is not None:
+            return self._reader.start(partial(os.read, self._source, READ_BYTES))
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[bytes] = loop.create_future()
+        loop.add_reader(self._source, self._read_now, future)
+        future.add_done_callback(lambda _: loop.remove_reader(self._source))
+        return future
+
+    def _read_now(self, future: asyncio.Future[bytes]) -> None:
+        if future.done():
+            return  # what it would read is for the next one
+        try:
+            future.set_result(os.read(self._source, READ_BYTES))
+        except OSError as error:
+            future.set_exception(error)
 
     async def send(self, messages: Sequence[bytes]) -> None:
         """Write each message as a line."""
+        size_bytes = sum(map(len, messages)) + len(messages)
+        if self._room is not None and size_bytes <= select.PIPE_BUF and self._room.poll(0):
+            os.write(self._target, b"".join(join_lines(messages)))
+            return
         await self._writer.start(partial(_write_lines, self._target, messages))
+
+
+def _widen(pipe: int) -> None:
+    """Let a pipe hold what one read takes, if the system allows it."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, READ_BYTES)
+
+
+def _says_when_readable(source: int) -> bool:
+    """Whether an event loop can wait for this stream: a pipe or a socket, but no file."""
+    mode = os.fstat(source).st_mode
+    return sys.platform != "win32" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
+
+
+def _room_in_pipe(target: int) -> select.poll | None:
+    """Says whether a pipe takes `select.PIPE_BUF` bytes without waiting; None for other streams."""
+    if sys.platform == "win32" or not stat.S_ISFIFO(os.fstat(target).st_mode):
+        return None
+    room = select.poll()
+    room.register(target, select.POLLOUT)
+    return room
 
 
 def _write_lines(target: int, messages: Sequence[bytes]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import math
 import secrets
 from collections.abc import Callable, Iterable, Mapping
@@ -11,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec.structs import replace
 
+from limner.base64_text import encode_base64
 from limner.errors import ProviderBadRequest
 from limner.pictures.request import ImageRequest, SourceImage
 
@@ -124,7 +124,7 @@ class ModelInputs(msgspec.Struct, frozen=True, kw_only=True):
 
 def as_base64(picture: SourceImage) -> str:
     """The bytes of a picture in base64."""
-    return base64.b64encode(picture.data).decode("ascii")
+    return encode_base64(picture.data)
 
 
 def as_data_url(picture: SourceImage) -> str:

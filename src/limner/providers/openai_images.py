@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Any
 
 import msgspec
 
+from limner.base64_text import encode_base64
 from limner.errors import BadProviderImage, ProviderError, ProviderUnavailable
 from limner.json_shapes import as_list, as_object
 from limner.net.clock import Clock
@@ -225,7 +225,7 @@ def batch_request(request: ImageRequest, fields: Fields) -> ModelRequest:
 
 
 def _reference(source: SourceImage) -> dict[str, str]:
-    data = base64.b64encode(source.data).decode()
+    data = encode_base64(source.data)
     return {"image_url": f"data:{source.mime};base64,{data}"}
 
 

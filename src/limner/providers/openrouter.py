@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from limner.base64_text import encode_base64
 from limner.catalogue.images import ImageModel, Size
 from limner.catalogue.prices import cost_of_dollars
 from limner.errors import BadProviderImage, LimnerError
@@ -114,7 +114,7 @@ def _dimensions(request: ImageRequest) -> dict[str, str]:
 
 def _reference(source: SourceImage) -> dict[str, Any]:
     # Raw: the encoder need not escape megabytes of base64.
-    url = msgspec.Raw(b'"data:%b;base64,%b"' % (source.mime.encode(), b64encode(source.data)))
+    url = msgspec.Raw(f'"data:{source.mime};base64,{encode_base64(source.data)}"'.encode())
     return {"type": "image_url", "image_url": {"url": url}}
 
 

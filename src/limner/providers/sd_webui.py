@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 
+from limner.base64_text import encode_base64
 from limner.errors import BadProviderImage, LimnerError, ProviderBadRequest
 from limner.json_shapes import as_list, as_object
 from limner.net.clock import Clock
@@ -156,10 +157,10 @@ def _body(request: ImageRequest) -> dict[str, Any]:
         **request.vendor_fields,
     }
     if request.sources:
-        body["init_images"] = [base64.b64encode(request.sources[0].data).decode()]
+        body["init_images"] = [encode_base64(request.sources[0].data)]
         body["resize_mode"] = CROP_AND_RESIZE
     if request.mask is not None:
-        body["mask"] = base64.b64encode(request.mask.data).decode()
+        body["mask"] = encode_base64(request.mask.data)
         body["inpainting_fill"] = FILL_WITH_ORIGINAL
         body["inpaint_full_res"] = False
     return body

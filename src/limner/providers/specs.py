@@ -18,8 +18,6 @@ from limner.providers.base import Connection, Provider, ProviderSpec
 
 ENTRY_POINT_GROUP = "limner.providers"
 
-logger = logging.getLogger("limner.providers")
-
 
 class _LazyClass(msgspec.Struct, frozen=True):
     """A provider's class as ``module:name``, imported when it is called."""
@@ -184,7 +182,9 @@ def all_specs(*, embedded: bool) -> dict[str, ProviderSpec]:
     """Every provider by name, in the order in which `auto` tries them."""
     plugins = load_provider_plugins()
     for broken in plugins.broken:
-        logger.warning("The provider %r cannot be loaded: %s", broken.name, broken.reason)
+        logging.getLogger("limner.providers").warning(
+            "The provider %r cannot be loaded: %s", broken.name, broken.reason
+        )
     specs = {**BUILT_IN, **{spec.name: spec for spec in plugins.usable}}
     if embedded:
         specs[ILLUSTRATOR.name] = ILLUSTRATOR
