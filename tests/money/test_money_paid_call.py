@@ -692,6 +692,20 @@ async def test_a_cancelled_call_says_so_in_the_words_of_its_tool(money: Money) -
     assert (error.message, error.billed, error.cost_nano) == ("aborted.", False, 0)
 
 
+async def test_an_answer_that_cannot_be_stored_is_settled_at_its_price(money: Money) -> None:
+    def cannot_be_stored(_: Transaction) -> None:
+        raise UserError("the session is gone")
+
+    async def story(call: PaidCall) -> None:
+        await call.send(None)
+        call.received(FIVE_CENTS, "computed")
+        await call.settle(None, also=cannot_be_stored)
+
+    error = await end_of(await begin(money), story)
+    assert (error.message, error.cost_nano) == ("the session is gone", FIVE_CENTS)
+    assert await row(money) == ("settled", FIVE_CENTS, "computed", UserError.code, None, None)
+
+
 EXCEPTIONS: list[Callable[[], BaseException]] = [
     lambda: KeyError("oops"),
     lambda: RuntimeError("can't start new thread"),

@@ -6,12 +6,33 @@ import hashlib
 import os
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
 from tests.servers.s3_server import BUCKET, S3Server
 
 from limner.storage.blobs import Blobs, BlobStore
+
+
+class Sender(Protocol):
+    """A file that can be sent to a pipe."""
+
+    def send_to(self, pipe: int) -> None:
+        """Write the bytes to a pipe."""
+        ...
+
+
+def sent_by(file: Sender) -> bytes:
+    """What the reader of a pipe gets from a file."""
+    reader, writer = os.pipe()
+    with ThreadPoolExecutor(1) as thread, os.fdopen(reader, "rb") as source:
+        received = thread.submit(source.read)
+        try:
+            file.send_to(writer)
+        finally:
+            os.close(writer)
+        return received.result()
 
 
 class BlobPlace(Protocol):

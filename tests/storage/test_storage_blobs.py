@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fuzz import IS_LONG, SHARED_FIXTURE
-from tests.storage.blob_places import BlobPlace
+from tests.storage.blob_places import BlobPlace, sent_by
 
 from limner.errors import ImageTooLarge, InputInvalid, StorageError
 from limner.storage.blobs import Blobs, BlobStore, BlobWriter, parse_handle
@@ -123,9 +123,9 @@ def test_a_damaged_copy_is_not_handed_out_and_good_bytes_replace_it(
 def test_a_picture_can_be_read_before_it_is_kept(blobs: BlobStore, place: BlobPlace) -> None:
     with blobs.writer(max_bytes=100) as writer:
         writer.write(b"pix")
-        assert writer.read_all() == b"pix"
+        assert sent_by(writer) == b"pix"
         writer.write(memoryview(b"els"))
-        assert (writer.read_all(), writer.size_bytes) == (b"pixels", 6)
+        assert (sent_by(writer), writer.size_bytes) == (b"pixels", 6)
         assert place.copies() == {}
         handle = writer.commit()
     assert blobs.read(handle) == b"pixels"
@@ -136,7 +136,7 @@ def test_what_is_not_committed_is_gone(blobs: BlobStore, place: BlobPlace) -> No
         writer.write(b"pixels")
     writer.discard()
     assert place.copies() == {}
-    for attempt in (lambda: writer.write(b"more"), writer.read_all, writer.commit):
+    for attempt in (lambda: writer.write(b"more"), lambda: sent_by(writer), writer.commit):
         with pytest.raises(StorageError, match="already committed or discarded"):
             attempt()
     assert place.copies() == {}
@@ -149,7 +149,7 @@ def test_bytes_past_the_cap_are_refused_before_they_are_written(
         writer.write(b"pixels")
         with pytest.raises(ImageTooLarge, match="larger than 6 bytes"):
             writer.write(b"!")
-        assert writer.read_all() == b"pixels"
+        assert sent_by(writer) == b"pixels"
     assert place.copies() == {}
 
 
@@ -218,7 +218,7 @@ def test_discarding_waits_for_a_reader_in_another_thread(folder: Path) -> None:
     def read(writer: BlobWriter, started: threading.Event) -> bytes | None:
         started.set()
         try:
-            return writer.read_all()
+            return sent_by(writer)
         except StorageError:
             return None
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.storage.blob_places import sent_by
 
 from limner.errors import ImageTooLarge, StorageError
 from limner.storage.blobs import Blobs
@@ -67,7 +68,7 @@ def test_bytes_are_found_by_the_job_before_the_file_is_synced_or_closed(
         assert file.path.read_bytes() == DATA[:100]
         assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
         file.write(DATA[100:])
-        assert (file.read_all(), file.size_bytes, file.handle) == (DATA, len(DATA), HANDLE)
+        assert (sent_by(file), file.size_bytes, file.handle) == (DATA, len(DATA), HANDLE)
 
 
 def test_a_file_is_removed_at_the_end_unless_it_is_kept(incoming: Incoming) -> None:
@@ -79,7 +80,7 @@ def test_a_file_is_removed_at_the_end_unless_it_is_kept(incoming: Incoming) -> N
         file.keep = True
     assert incoming.find(JOB) == file.path
     with incoming.reopen(JOB, file.path) as again:
-        assert (again.read_all(), again.handle) == (DATA, HANDLE)
+        assert (sent_by(again), again.handle) == (DATA, HANDLE)
     incoming.remove(JOB)
     assert incoming.find(JOB) is None
 
@@ -108,17 +109,77 @@ def test_without_room_on_the_disk_nothing_is_opened(incoming: Incoming, tmp_path
     assert names(tmp_path / "incoming") == []
 
 
+def taken(folder: Path) -> int:
+    """The room on the disk that open files in a folder have, in bytes."""
+    ours = [fd for fd, name in open_files().items() if name.startswith(str(folder))]
+    return sum(os.fstat(fd).st_blocks for fd in ours) * 512
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems cannot set room aside")
 def test_room_is_taken_until_the_bytes_are_synced(incoming: Incoming, tmp_path: Path) -> None:
-    def taken() -> int:
-        ours = [fd for fd, name in open_files().items() if name.startswith(str(tmp_path))]
-        return sum(os.fstat(fd).st_blocks for fd in ours) * 512
-
     with opened(incoming, room_bytes=1 << 20) as file:
-        assert taken() >= 1 << 20
+        assert taken(tmp_path) >= 1 << 20
         file.write(DATA)
         file.sync()
-        assert taken() < 1 << 20
+        assert taken(tmp_path) < 1 << 20
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems cannot set room aside")
+def test_each_call_in_flight_has_its_room_in_one_file(incoming: Incoming, tmp_path: Path) -> None:
+    with opened(incoming, room_bytes=1 << 20) as first:
+        with opened(incoming, room_bytes=2 << 20) as second:
+            assert taken(tmp_path) >= 3 << 20
+            ours = [name for name in open_files().values() if name.startswith(str(tmp_path))]
+            assert len([name for name in ours if "(deleted)" in name]) == 1
+            with pytest.raises(StorageError, match="There is no room"):
+                opened(incoming, room_bytes=1 << 60)
+            assert 3 << 20 <= taken(tmp_path) < 4 << 20
+            second.sync()
+            assert 1 << 20 <= taken(tmp_path) < 2 << 20
+        first.sync()
+        assert taken(tmp_path) < 1 << 20
+
+
+def test_a_discarded_file_is_removed_even_if_an_earlier_process_kept_it(
+    incoming: Incoming,
+) -> None:
+    with opened(incoming) as file:
+        file.write(DATA)
+        file.keep = True
+    with incoming.reopen(JOB, file.path) as again:
+        again.discard()
+        assert incoming.find(JOB) is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot shorten an open file")
+def test_a_file_that_was_cut_short_behind_our_back_is_not_sent_as_if_it_were_whole(
+    incoming: Incoming,
+) -> None:
+    with opened(incoming) as file:
+        file.write(DATA)
+        os.truncate(file.path, 100)
+        with pytest.raises(StorageError, match=f"only 100 of {len(DATA)} bytes can be read"):
+            sent_by(file)
+
+
+def test_a_reader_that_is_gone_is_no_error_of_the_disk(incoming: Incoming) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with opened(incoming) as file:
+        file.write(DATA)
+        with pytest.raises(BrokenPipeError):
+            file.send_to(writer)
+    os.close(writer)
+
+
+def test_what_the_kernel_does_not_move_is_read_and_written(
+    incoming: Incoming, tmp_path: Path
+) -> None:
+    # It moves bytes to pipes alone.
+    with opened(incoming) as file, (tmp_path / "copy").open("wb") as copy:
+        file.write(DATA)
+        file.send_to(copy.fileno())
+    assert (tmp_path / "copy").read_bytes() == DATA
 
 
 def test_too_many_bytes_are_refused(incoming: Incoming) -> None:
@@ -127,7 +188,7 @@ def test_too_many_bytes_are_refused(incoming: Incoming) -> None:
         for more in (b"x", DATA[:10]):
             with pytest.raises(ImageTooLarge):
                 file.write(more)
-        assert file.read_all() == DATA[:10]
+        assert sent_by(file) == DATA[:10]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at descriptors in /proc")
@@ -165,14 +226,18 @@ def test_a_commit_copies_the_bytes_if_they_cannot_be_linked(
     assert names(tmp_path / "blobs") == [HANDLE[:2]]
 
 
-def test_a_commit_replaces_a_damaged_blob(incoming: Incoming, blobs: Blobs) -> None:
+def test_a_commit_puts_its_file_in_place_of_a_damaged_blob(
+    incoming: Incoming, blobs: Blobs, tmp_path: Path
+) -> None:
     path = blobs.local_path(HANDLE)
     path.parent.mkdir(parents=True)
     path.write_bytes(b"x" * len(DATA))
     with opened(incoming) as file:
         file.write(DATA)
         file.commit()
+        assert file.path.samefile(path)
     assert blobs.read(HANDLE) == DATA
+    assert names(tmp_path / "blobs") == [HANDLE[:2]]
 
 
 def test_the_file_of_a_live_process_is_not_removed(incoming: Incoming) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -37,6 +38,20 @@ def test_this_process_is_alive() -> None:
 
 def test_this_process_has_its_own_number() -> None:
     assert this_process().pid == os.getpid()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_child_is_another_process_than_its_parent() -> None:
+    parent = this_process()
+
+    def compare() -> None:
+        child = this_process()
+        os._exit(0 if child.pid == os.getpid() != parent.pid and is_alive(child) else 1)
+
+    process = multiprocessing.get_context("fork").Process(target=compare)
+    process.start()
+    process.join(60)
+    assert process.exitcode == 0
 
 
 @needs_proc

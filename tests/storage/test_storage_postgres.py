@@ -11,12 +11,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from tests.servers.postgres_server import PostgresServer, needs_postgres
 
 from limner.errors import BudgetExceeded, StorageError
 from limner.money.ledger import Caps, Money
 from limner.storage.database import clock_ms, statements
+from limner.storage.postgres_engine import MIGRATION_LOCK
 from limner.storage.queries import (
     POSTGRES_FOLDER,
     migrations,
@@ -43,7 +45,11 @@ ONLY_POSTGRES = {
     "gallery.found_by",
     "schema_version.number",
 }
-PARTS = {"spending_parts": "spending", "gallery_total_parts": "gallery_totals"}
+PARTS = {
+    "spending_parts": "spending",
+    "gallery_total_parts": "gallery_totals",
+    "batch_count_parts": "batch_counts",
+}
 
 
 @pytest.fixture(scope="module")
@@ -296,6 +302,26 @@ async def test_the_tables_of_a_newer_limner_are_used_as_they_are(
         await store.aclose()
         postgres.run("UPDATE schema_version SET number = 9999", url=url)
     assert postgres.run("SELECT number FROM schema_version", url=url) == [(9999,)]
+
+
+async def test_a_process_that_waited_for_the_first_migration_does_not_repeat_it(
+    postgres: PostgresServer,
+) -> None:
+    url = postgres.new_url()
+    store = Store(Path("unused"), url=url)
+    await store.open()
+    await store.aclose()
+    postgres.run("ALTER TABLE schema_version RENAME TO later", url=url)
+    waiting = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    late = Store(Path("unused"), url=url)
+    with psycopg.connect(url) as other:
+        other.execute("SELECT pg_advisory_xact_lock(%s, 0)", (MIGRATION_LOCK,))
+        opening = asyncio.create_task(late.open())  # it sees a database without tables
+        while not await asyncio.to_thread(postgres.run, waiting, url=url):
+            assert not opening.done()
+        other.execute("ALTER TABLE later RENAME TO schema_version")
+    assert await opening
+    await late.aclose()
 
 
 async def test_a_server_that_cannot_be_written_can_be_read(postgres: PostgresServer) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import tarfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from importlib import import_module
@@ -209,7 +208,10 @@ class _TarFile:
         stack: ExitStack,
         picture_file: Callable[[RowResult], Path | None],
     ) -> None:
+        import tarfile  # noqa: PLC0415 - other formats do without it
+
         self._tar = stack.enter_context(tarfile.TarFile.open(fileobj=file, mode="w|"))
+        self._new_entry = tarfile.TarInfo
         self._picture_file, self._names = picture_file, _Names()
 
     def add(self, row: RowResult) -> None:
@@ -220,7 +222,7 @@ class _TarFile:
         self._put(f"{name}.json", msgspec.json.encode(row.as_json()))
 
     def _put(self, name: str, data: bytes) -> None:
-        entry = tarfile.TarInfo(name)
+        entry = self._new_entry(name)
         entry.size = len(data)
         self._tar.addfile(entry, io.BytesIO(data))
 

@@ -259,8 +259,8 @@ class BatchQueue(msgspec.Struct, frozen=True, kw_only=True):
         if keys is not None:
             named = await self.named(batch, keys)
             return BatchCounts(**Counter(row.state for row in named.values()))
-        rows = await self.store.read(lambda tx: tx.all("batch_counts", batch_id=batch.id))
-        return BatchCounts(**{row["state"]: row["count"] for row in rows})
+        row = await self.store.read(lambda tx: tx.one("batch_counts", batch_id=batch.id))
+        return BatchCounts() if row is None else BatchCounts(**row)
 
     async def remote_batches(self, batch: Batch) -> list[RemoteBatch]:
         """The batches at vendors that have not ended."""

@@ -42,8 +42,6 @@ FIRST_PAUSE_S = 1.0
 # How often an idle run looks for rows of processes that ended, and for rows that may be tried now.
 LOOK_EVERY_S = 1.0
 REPORT_EVERY_S = 1.0
-# Each process counts the rows of the batch. If that takes long, it does so less often.
-MAX_REPORT_SHARE = 0.01
 # How long a run waits for a database or a bucket that cannot be reached.
 UNREACHABLE_S = 600.0
 WARN_EVERY_S = 60.0
@@ -137,7 +135,7 @@ class _Run:
         self._running: dict[asyncio.Task[None], str] = {}
         self._waiting_for: dict[str, int] = {}
         self._stopped: str | None = None
-        self._looked_s = self._report_at_s = 0.0
+        self._looked_s, self._reported_s = 0.0, -REPORT_EVERY_S
         self._warned_s = -WARN_EVERY_S
 
     async def to_end(self, *, uncertain: bool) -> BatchStatus:
@@ -328,14 +326,12 @@ class _Run:
             )
 
     async def _report(self) -> None:
-        began_s = time.monotonic()
-        if began_s >= self._report_at_s:
+        now_s = time.monotonic()
+        if now_s - self._reported_s >= REPORT_EVERY_S:
+            self._reported_s = now_s
             await self._tell(self._stopped)
-            took_s = time.monotonic() - began_s
-            self._report_at_s = began_s + max(REPORT_EVERY_S, took_s / MAX_REPORT_SHARE)
 
     async def _tell(self, stopped: str | None) -> None:
-        # To count the rows takes time if there are many. Without a subscriber they are not counted.
         if self._on_status is not None:
             self._on_status(await self._runner.status(self._batch, stopped=stopped))
 

@@ -206,7 +206,7 @@ class Money:
                 reserved.append(done)
             return reserved
 
-        await self._conclude_dead_if_due()
+        await self.conclude_dead_if_due()
         reserved = await self._write_reservations(work, synced=True)
         return reserved, refusals[0] if refusals else None
 
@@ -221,7 +221,7 @@ class Money:
         deadline_s = time.monotonic() + wait_s
         has_concluded = False
         while True:
-            await self._conclude_dead_if_due()
+            await self.conclude_dead_if_due()
             freed: Future[None] = Future()
             self._freed.add(freed)
             try:
@@ -287,7 +287,7 @@ class Money:
             )
             return ledger_id
 
-        await self._conclude_dead_if_due()
+        await self.conclude_dead_if_due()
         self._in_flight.pop(await self._write_calls(work), None)
 
     async def mark_sent(
@@ -419,13 +419,13 @@ class Money:
 
     async def unfinished_jobs(self) -> list[JobRow]:
         """The jobs whose result is unknown or whose picture has no file, oldest first."""
-        await self._conclude_dead_if_due()
+        await self.conclude_dead_if_due()
         rows = await self._store.read(lambda tx: tx.all("jobs_unfinished"))
         return [_job(row) for row in rows]
 
     async def job(self, job_id: str) -> JobRow | None:
         """The job of that id, in whatever state; None if there is none."""
-        await self._conclude_dead_if_due()
+        await self.conclude_dead_if_due()
         row = await self._store.read(lambda tx: tx.one("job_by_id", id=job_id))
         return None if row is None else _job(row)
 
@@ -466,7 +466,7 @@ class Money:
         self, providers: Collection[str], *, first_day: str, last_day: str
     ) -> list[UsageRow]:
         """The ended calls of these providers on these days, to compare with a usage export."""
-        await self._conclude_dead_if_due()
+        await self.conclude_dead_if_due()
         rows = await self._store.read(
             lambda tx: tx.all("ledger_usage", first_day=first_day, last_day=last_day)
         )
@@ -493,7 +493,7 @@ class Money:
         return await self._sums("session", session_id)
 
     async def _sums(self, kind: str, name: str) -> SpendSums:
-        await self._conclude_dead_if_due()
+        await self.conclude_dead_if_due()
         row = await self._store.read(lambda tx: tx.one("spending_of", kind=kind, name=name))
         return SpendSums() if row is None else SpendSums(**row)
 
@@ -531,7 +531,7 @@ class Money:
                 recent=tuple(LedgerRow(**row) for row in tx.all("ledger_recent", count=recent)),
             )
 
-        await self._conclude_dead_if_due()
+        await self.conclude_dead_if_due()
         return await self._store.read(work)
 
     async def wrong_counters(self) -> list[str]:
@@ -655,7 +655,8 @@ class Money:
             except StorageError:
                 self.give_up(reservation, is_sent=False)
 
-    async def _conclude_dead_if_due(self) -> None:
+    async def conclude_dead_if_due(self) -> None:
+        """Conclude the calls of dead processes, if that was not done for a while."""
         at_s = self._concluded_at_s
         is_due = at_s is None or time.monotonic() - at_s > CONCLUDE_EVERY_S
         # A home that cannot be written can still be read.

@@ -264,7 +264,8 @@ class PaidCall:
         Args:
             picture: the handle of the picture.
             stored_at: where its blob is.
-            also: runs in the transaction of the settlement.
+            also: runs in the transaction of the settlement. If it fails, the price is settled
+                without it when the call ends.
 
         Raises:
             UserError: another process fetched the same picture first (JOB_ALREADY_RECEIVED). That
@@ -368,11 +369,14 @@ class PaidCall:
                 self._unrecorded = redact(str(failure))
 
     async def _settle_or_keep(self, error: BaseException | None) -> None:
-        """Settle with the picture; if that fails again, without it, and its bytes are kept."""
+        """Settle with what was bought; if that fails again, without it.
+
+        The bytes of a picture are kept then.
+        """
         try:
             await self._settle(error_code=_code_of(error))
         except Exception:
-            if self._picture is None:
+            if self._picture is None and self._also is self._write_delivery:
                 raise
             self._picture, self._stored_at, self._also = None, None, self._write_delivery
             await self._conclude(error)

@@ -17,6 +17,7 @@ from limner.errors import ImageTooLarge, InputInvalid, StorageError
 from limner.storage.os_errors import disk_errors, storage_error
 from limner.storage.temp_file import (
     make_folder,
+    send_file,
     sync_folder,
     temp_file_in,
     temporary_name,
@@ -216,8 +217,7 @@ class Blobs:
     def adopt(self, file: Path, handle: str, parts: Callable[[], Iterator[bytes]]) -> None:
         """Store the bytes of a file under their handle as well; ``parts`` reads them.
 
-        The file and the blob share the bytes. If the system refuses that, or other bytes have the
-        name, the blob becomes a copy.
+        The file and the blob share the bytes. If the system refuses that, the blob becomes a copy.
 
         Raises:
             StorageError: they cannot be stored.
@@ -227,13 +227,22 @@ class Blobs:
             make_folder(path.parent)
             try:
                 if not _is_same_file(file, path):
-                    os.link(file, path)
+                    self._link(file, path)
                 sync_folder(path.parent)
             except OSError:
                 with temp_file_in(self._folder) as copy:
                     copy.fill(parts())
                     copy.sync()
                     copy.publish_over(_relative(handle))
+
+    def _link(self, file: Path, path: Path) -> None:
+        try:
+            os.link(file, path)
+        except FileExistsError:
+            # It replaces the older copy, which may be damaged and may need a newer time.
+            aside = self._folder / temporary_name()
+            os.link(file, aside)
+            aside.replace(path)
 
     def local_path(self, handle: str) -> Path:
         """The path of a handle's bytes, which need not exist.
@@ -407,15 +416,16 @@ class BlobWriter:
             self._hash.update(data)
             self.size_bytes = size_bytes
 
-    def read_all(self) -> bytes:
-        """The bytes so far, so that the caller can check them before the commit.
+    def send_to(self, pipe: int) -> None:
+        """Write the bytes so far to a pipe, so that its reader can check them before the commit.
 
         Raises:
-            StorageError: they cannot be read.
+            BrokenPipeError: the reader is gone.
+            StorageError: the bytes cannot be read.
         """
         with self._lock:
             self._check_open()
-            return self._read_all()
+            send_file(self._temp_file.fd, pipe, size_bytes=self.size_bytes, path=self._path)
 
     def commit(self) -> str:
         """Store the bytes and return their handle; equal bytes are stored once.

@@ -86,8 +86,10 @@ class Database:
 
     def count_write(self) -> int:
         """Count one more write, in the transaction that makes it."""
-        self.connection.execute("UPDATE home SET writes = writes + 1")
-        return self.connection.execute("SELECT writes FROM home").fetchone()[0]
+        (row,) = self.connection.execute(
+            "UPDATE home SET writes = writes + 1 RETURNING writes"
+        ).fetchall()
+        return row[0]
 
     def note_writes(self, writes: int) -> None:
         """Note in the home's mark that so many writes are on the disk."""

@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +24,7 @@ from limner.errors import ImageTooLarge, StorageError
 from limner.storage.blobs import BlobStore
 from limner.storage.os_errors import disk_errors, read_only_home, storage_error
 from limner.storage.protected_paths import temp_folders
-from limner.storage.temp_file import TempFile, sync_folder, temp_file_in
+from limner.storage.temp_file import TempFile, send_file, sync_folder, temp_file_in
 
 if sys.platform != "win32":
     import fcntl
@@ -41,7 +42,7 @@ class Incoming:
     """
 
     def __init__(self, folder: Path, blobs: BlobStore) -> None:
-        self._folder, self._blobs = folder, blobs
+        self._folder, self._blobs, self._room = folder, blobs, _Room(folder)
 
     def open(self, job_id: str, *, room_bytes: int, max_bytes: int) -> IncomingFile:
         """A new file for the bytes of a job, with room on the disk set aside for them.
@@ -49,11 +50,14 @@ class Incoming:
         Raises:
             StorageError: the folder cannot be written, or the disk has no room (``NO_ROOM``).
         """
-        room = _set_aside(self._folder, room_bytes)
+        self._room.set_aside(room_bytes)
+        release = partial(self._room.release, room_bytes)
         try:
-            return IncomingFile(self._folder, self._blobs, job_id, max_bytes=max_bytes, room=room)
+            return IncomingFile(
+                self._folder, self._blobs, job_id, max_bytes=max_bytes, release=release
+            )
         except BaseException:
-            room.close()
+            release()
             raise
 
     def find(self, job_id: str) -> Path | None:
@@ -115,11 +119,11 @@ class IncomingFile:
         job_id: str,
         *,
         max_bytes: int = 0,
-        room: TempFile | None = None,
+        release: Callable[[], None] = lambda: None,
         existing: Path | None = None,
     ) -> None:
         self._folder, self._blobs, self.job_id = folder, blobs, job_id
-        self._max_bytes, self._room = max_bytes, room
+        self._max_bytes, self._release = max_bytes, release
         # Before the call is paid for: to find it later may need a file that cannot be opened.
         self._temp_folders = temp_folders()
         # Bytes arrive on the event loop, and threads read and commit them.
@@ -174,14 +178,15 @@ class IncomingFile:
             self._insist(self._sync)
             self._release_room()
 
-    def read_all(self) -> bytes:
-        """The bytes so far.
+    def send_to(self, pipe: int) -> None:
+        """Write the bytes so far to a pipe.
 
         Raises:
-            StorageError: they cannot be read.
+            BrokenPipeError: its reader is gone.
+            StorageError: the bytes cannot be read.
         """
-        with self._lock, disk_errors(doing="read", path=self.path):
-            return b"".join(self._parts())
+        with self._lock:
+            send_file(self._fd, pipe, size_bytes=self.size_bytes, path=self.path)
 
     def commit(self) -> str:
         """Store the bytes as a blob and return their handle; this file stays.
@@ -192,6 +197,11 @@ class IncomingFile:
         with self._lock:
             self._blobs.adopt(self.path, self.handle, self._parts)
             return self.handle
+
+    def discard(self) -> None:
+        """Close the file, and delete it."""
+        self.keep = False
+        self.close()
 
     def close(self) -> None:
         """Close the file, and delete it unless it is to be kept. Safe to call twice."""
@@ -262,10 +272,8 @@ class IncomingFile:
             self.size_bytes += len(part)
 
     def _release_room(self) -> None:
-        room, self._room = self._room, None
-        if room is not None:
-            with suppress(OSError):
-                room.close()
+        release, self._release = self._release, lambda: None
+        release()
 
 
 def _create(folder: Path, job_id: str) -> tuple[int, Path]:
@@ -281,34 +289,63 @@ def _create(folder: Path, job_id: str) -> tuple[int, Path]:
     raise AssertionError("numbers do not end")
 
 
-def _set_aside(folder: Path, room_bytes: int) -> TempFile:
-    """Take room on the disk with a file that has no name.
+class _Room:
+    """Room on the disk for the calls in flight: one file without a name, as long as all of it.
 
-    Raises:
-        StorageError: the disk has less room (``NO_ROOM``), or is read-only (``HOME_READ_ONLY``).
+    A file for each call would cost the system more than the call's own file does.
     """
-    room: TempFile | None = None
-    try:
-        room = temp_file_in(folder)
-        _allocate(room.fd, folder, room_bytes)
-    except OSError as error:
-        if room is not None:
-            room.close()
-        if error.errno in _FORBIDDEN:
-            raise read_only_home(folder.parent) from error
-        raise StorageError(
-            f"There is no room for a picture of up to {room_bytes >> 20} MB in {str(folder)!r} "
-            f"({error.strerror or error}). Nothing was sent.",
-            code="NO_ROOM",
-            hint="Free some space, raise the limits of this process, or move LIMNER_HOME.",
-        ) from error
-    return room
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._size_bytes = folder, 0
+        self._file: TempFile | None = None
+        self._lock = threading.Lock()
+
+    def set_aside(self, room_bytes: int) -> None:
+        """Take room for one call.
+
+        Raises:
+            StorageError: the disk has less room (``NO_ROOM``), or is read-only
+                (``HOME_READ_ONLY``).
+        """
+        with self._lock:
+            size_bytes, self._size_bytes = self._size_bytes, self._size_bytes + room_bytes
+            try:
+                if self._file is None:
+                    self._file = temp_file_in(self._folder)
+                _allocate(self._file.fd, self._folder, size_bytes, room_bytes)
+            except OSError as error:
+                self._shrink(room_bytes)
+                if error.errno in _FORBIDDEN:
+                    raise read_only_home(self._folder.parent) from error
+                raise StorageError(
+                    f"There is no room for a picture of up to {room_bytes >> 20} MB in "
+                    f"{str(self._folder)!r} ({error.strerror or error}). Nothing was sent.",
+                    code="NO_ROOM",
+                    hint="Free some space, raise the limits of this process, or move LIMNER_HOME.",
+                ) from error
+
+    def release(self, room_bytes: int) -> None:
+        """Give back the room of one call."""
+        with self._lock:
+            self._shrink(room_bytes)
+
+    def _shrink(self, room_bytes: int) -> None:
+        self._size_bytes -= room_bytes
+        if self._file is None:
+            return
+        if self._size_bytes:
+            with suppress(OSError):
+                os.ftruncate(self._file.fd, self._size_bytes)
+            return
+        file, self._file = self._file, None
+        with suppress(OSError):
+            file.close()
 
 
-def _allocate(fd: int, folder: Path, size_bytes: int) -> None:
+def _allocate(fd: int, folder: Path, offset: int, size_bytes: int) -> None:
     if sys.platform == "linux":
         try:
-            os.posix_fallocate(fd, 0, size_bytes)
+            os.posix_fallocate(fd, offset, size_bytes)
         except OSError as error:
             if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
                 raise

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 import weakref
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,8 +60,12 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
 
 def this_process() -> Owner:
     """The identity of the running process."""
-    pid = os.getpid()
-    # Not cached: after a fork, a cached value would be the parent's.
+    return _process(os.getpid())
+
+
+# Each paid call needs it. After a fork, the value of the parent is not the one of this id.
+@lru_cache(maxsize=1)
+def _process(pid: int) -> Owner:
     return Owner(
         pid=pid,
         start=_start_of(pid) or UNKNOWN,

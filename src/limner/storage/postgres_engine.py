@@ -54,7 +54,7 @@ _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _TIMELINE = "left(pg_walfile_name(pg_current_wal_lsn()), 8)"
 _MARK = f"SELECT pg_current_xact_id()::text, {_TIMELINE}"
 _OUTCOME = f"SELECT pg_xact_status(%s::xid8), {_TIMELINE} = %s"
-_MIGRATION_LOCK = crc32(b"limner") // 2
+MIGRATION_LOCK = crc32(b"limner") // 2
 # The transaction was rolled back and can run again: another one was in its way.
 _AGAIN = (pg.DeadlockDetected, pg.SerializationFailure, pg.UniqueViolation)
 
@@ -343,7 +343,7 @@ def _migrate(connection: Connection) -> None:
         if _version(connection) >= number:
             continue
         with connection.transaction():
-            _execute(connection, f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK}, 0)")
+            _execute(connection, f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK}, 0)")
             # Another process may have migrated before this one got the lock.
             if (version := _version(connection)) >= number:
                 continue
@@ -355,9 +355,15 @@ def _migrate(connection: Connection) -> None:
 
 
 def _version(connection: Connection) -> int:
-    """The number of the last migration; 0 if there are no tables."""
-    found = connection.execute("SELECT to_regclass('schema_version') IS NOT NULL").fetchone()
-    if found is None or not found[0]:
+    """The number of the last migration; 0 if there are no tables.
+
+    It reads `pg_class`, because `to_regclass` looks into a cache of the connection: within one
+    transaction it goes on to miss a table that another process has just created.
+    """
+    found = connection.execute(
+        "SELECT FROM pg_class WHERE relname = 'schema_version' AND pg_table_is_visible(oid)"
+    ).fetchone()
+    if found is None:
         return 0
     row = connection.execute("SELECT number FROM schema_version").fetchone()
     return 0 if row is None else row[0]

@@ -215,21 +215,33 @@ def _with_real_paths(places: Iterable[Path]) -> Iterator[str]:
     Links can change at any time, so every check looks at all of them. It does so on plain text,
     because `Path` takes several times as long as the system does.
     """
-    folders: dict[str, str] = {}  # a hundred places are in a few folders
+    known: dict[str, tuple[str, bool]] = {}  # a hundred places are in a few folders
     for path in places:
         yield (place := str(path))
         folder, name = _split(place)
         try:
-            if folder not in folders:
-                folders[folder] = os.path.realpath(folder)
-            is_real = folders[folder] == folder
-            real = place if is_real else os.path.join(folders[folder], name)  # noqa: PTH118
-            if os.path.islink(real):  # noqa: PTH114
+            real_folder, exists = _real_folder(folder, known)
+            real = place if real_folder == folder else os.path.join(real_folder, name)  # noqa: PTH118
+            if exists and os.path.islink(real):  # noqa: PTH114
                 real = os.path.realpath(real)
         except (OSError, RecursionError):  # it is changing right now, or leads nowhere
             continue
         if real != place:
             yield real
+
+
+def _real_folder(folder: str, known: dict[str, tuple[str, bool]]) -> tuple[str, bool]:
+    """The real path of a folder, and whether it exists: nothing in a missing folder is a link."""
+    if folder not in known:
+        above, name = _split(folder)
+        if name not in ("", os.pardir):
+            real_above, exists = _real_folder(above, known)
+            if not exists:
+                known[folder] = os.path.join(real_above, name), False  # noqa: PTH118
+                return known[folder]
+        real = os.path.realpath(folder)
+        known[folder] = real, os.path.isdir(real)  # noqa: PTH112
+    return known[folder]
 
 
 @lru_cache(maxsize=2048)

@@ -17,12 +17,6 @@ SQL_FOLDER = Path(__file__).with_name("sql")
 POSTGRES_FOLDER = SQL_FOLDER / "postgres"
 
 _HEADER = re.compile(r"^-- name: *(\w+) *$", re.MULTILINE)
-# What is left as it is comes first: texts, quoted names, comments, casts.
-_TOKEN = re.compile(
-    r"""(?P<text>'(?:[^']|'')*'|"[^"]*"|--[^\n]*|/\*.*?\*/|::)"""
-    r"|:(?P<parameter>[A-Za-z_]\w*)|(?P<hint>\bINDEXED\s+BY\s+\w+|\bNOT\s+INDEXED\b)",
-    re.DOTALL,
-)
 
 
 @cache
@@ -33,7 +27,7 @@ def named_queries(folder: Path = SQL_FOLDER) -> Mapping[str, str]:
         ValueError: a name is used twice, or a statement comes before the first name.
     """
     found: dict[str, str] = {}
-    for file in sorted(folder.glob("*.sql")):
+    for file in _scripts(folder):
         preamble, *parts = _HEADER.split(file.read_text(encoding="utf-8"))
         if any(line.strip() and not line.startswith("--") for line in preamble.splitlines()):
             raise ValueError(f"{file.name} has a statement before its first '-- name:' line")
@@ -53,7 +47,7 @@ def postgres_queries() -> Mapping[str, str]:
 
 def parameters(statement: str) -> frozenset[str]:
     """The names of the parameters of a statement."""
-    return frozenset(found["parameter"] for found in _TOKEN.finditer(statement)) - {None}
+    return frozenset(found["parameter"] for found in _token().finditer(statement)) - {None}
 
 
 @cache
@@ -65,13 +59,24 @@ def to_psycopg(statement: str) -> str:
             return f"%({found['parameter']})s"
         return found["text"] or ""
 
-    return _TOKEN.sub(replace, statement.replace("%", "%%"))
+    return _token().sub(replace, statement.replace("%", "%%"))
+
+
+@cache
+def _token() -> re.Pattern[str]:
+    # Only PostgreSQL needs it. What is left as it is comes first: texts, quoted names, comments,
+    # casts.
+    return re.compile(
+        r"""(?P<text>'(?:[^']|'')*'|"[^"]*"|--[^\n]*|/\*.*?\*/|::)"""
+        r"|:(?P<parameter>[A-Za-z_]\w*)|(?P<hint>\bINDEXED\s+BY\s+\w+|\bNOT\s+INDEXED\b)",
+        re.DOTALL,
+    )
 
 
 @cache
 def last_migration(folder: Path = SQL_FOLDER / "migrations") -> int:
     """The number of the newest migration; the scripts are not read."""
-    return max(int(file.name.partition("_")[0]) for file in folder.glob("*.sql"))
+    return max(int(file.name.partition("_")[0]) for file in _scripts(folder))
 
 
 @cache
@@ -79,8 +84,13 @@ def migrations(folder: Path = SQL_FOLDER / "migrations") -> tuple[tuple[int, str
     """The number and the script of each ``NNNN_name.sql``, in order."""
     return tuple(
         (int(file.name.partition("_")[0]), file.read_text(encoding="utf-8"))
-        for file in sorted(folder.glob("*.sql"))
+        for file in _scripts(folder)
     )
+
+
+def _scripts(folder: Path) -> list[Path]:
+    # Not `glob`: it loads `fnmatch`, and compiles a pattern.
+    return sorted(file for file in folder.iterdir() if file.name.endswith(".sql"))
 
 
 class Row(Protocol):

@@ -61,8 +61,12 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     floor: ProtectedPaths = msgspec.field(default_factory=_process_floor)
 
     def __post_init__(self) -> None:
-        msgspec.structs.force_setattr(self, "read", _real_roots(self.read))
-        msgspec.structs.force_setattr(self, "write", _real_roots(self.write))
+        real = {
+            root: Path(os.path.realpath(root)) for root in dict.fromkeys((*self.read, *self.write))
+        }
+        for name, roots in (("read", self.read), ("write", self.write)):
+            found = tuple(dict.fromkeys(real[root] for root in roots))
+            msgspec.structs.force_setattr(self, name, found)
 
     @classmethod
     def for_person(cls, *, home: Path | Home | None = None) -> Reach:
@@ -265,8 +269,8 @@ def _model_roots(
     home: Home, floor: ProtectedPaths, cwd: Path
 ) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
     """The roots of `Reach.for_model`, for reading and for writing."""
-    offered = (cwd, *temp_folders())
-    write = (home.generated, *(path for path in offered if not _is_too_wide(path, floor)))
+    offered, homes = (cwd, *temp_folders()), _real_roots(floor.homes)
+    write = (home.generated, *(path for path in offered if not _is_too_wide(path, homes)))
     return (write if _is_top(floor.homes[0]) else (*write, floor.homes[0])), write
 
 
@@ -275,8 +279,9 @@ def _declared_roots(
 ) -> tuple[Path, ...]:
     """The roots of `Reach.from_lists`."""
     expanded = ((entry, _expand(entry, values, floor.homes[0])) for entry in entries)
+    homes = _real_roots(floor.homes)
     return tuple(
-        root for entry, root in expanded if "${CWD}" not in entry or not _is_too_wide(root, floor)
+        root for entry, root in expanded if "${CWD}" not in entry or not _is_too_wide(root, homes)
     )
 
 
@@ -288,10 +293,10 @@ def _is_top(folder: Path) -> bool:
     return folder == Path(folder.anchor)
 
 
-def _is_too_wide(folder: Path, floor: ProtectedPaths) -> bool:
+def _is_too_wide(folder: Path, homes: tuple[Path, ...]) -> bool:
     """Whether a folder is the root, a home or above one, which no user means to allow."""
     real = Path(os.path.realpath(folder))
-    return _is_top(real) or any(home.is_relative_to(real) for home in _real_roots(floor.homes))
+    return _is_top(real) or any(home.is_relative_to(real) for home in homes)
 
 
 def _expand(entry: str, values: Mapping[str, Path | None], user_home: Path) -> Path:

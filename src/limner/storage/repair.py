@@ -33,7 +33,7 @@ from limner.storage.queries import named_queries
 from limner.storage.temp_file import make_folder, sync_folder
 
 # The mark of the home is written at the end, and what follows from other tables is made anew.
-_OWN_TABLES = ("home", "spending", "gallery", "gallery_totals")
+_OWN_TABLES = ("home", "spending", "gallery", "gallery_totals", "batch_counts")
 
 
 class DatabaseRepair(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,11 +186,12 @@ def _salvage(
 
 
 def _add_up(connection: sqlite3.Connection) -> None:
-    """Make the sums over the ledger and the gallery anew."""
+    """Make the sums over the ledger, the gallery and the rows of batches anew."""
     connection.execute("BEGIN IMMEDIATE")
     for query in (
         *("spending_clear", "spending_rebuild"),
         *("gallery_clear", "gallery_totals_clear", "gallery_rebuild"),
+        *("batch_counts_clear", "batch_counts_rebuild"),
     ):
         connection.execute(named_queries()[query])
     connection.execute("COMMIT")

@@ -257,7 +257,8 @@ class Store:
         Raises:
             StorageError: it cannot be opened.
         """
-        await self.read(lambda _: None)
+        if not (isinstance(self._engine, SqliteEngine) and self._engine.is_writable):
+            await self.read(lambda _: None)
         return self._engine.is_writable
 
     async def aclose(self) -> None:
@@ -305,11 +306,19 @@ class Store:
         job = Job(work, writing, shared, synced, future)
         self._waiting.append(job)
         try:
-            self._threads.submit(self._run_next)
-        except RuntimeError:  # closed
-            self._waiting.remove(job)
-            raise
+            self._threads.wake(self._run_next)
+        except RuntimeError:  # closed, or the system has no thread
+            # If it no longer waits, a thread that runs has taken it.
+            if self._withdraw(job):
+                raise
         return future
+
+    def _withdraw(self, job: Job) -> bool:
+        """Take a job back; False if it no longer waits."""
+        with suppress(ValueError):
+            self._waiting.remove(job)
+            return True
+        return False
 
     def _run_next(self) -> None:
         """Run the next batch of jobs; does nothing if an earlier batch took them all."""
@@ -332,9 +341,10 @@ class Store:
             for job in jobs:
                 self._run([job])
         else:
-            metrics.STORE_SECONDS.observe(time.monotonic() - began_s, kind=kind, outcome="ok")
+            took_s = time.monotonic() - began_s
             for report in done:
                 report()
+            metrics.STORE_SECONDS.observe(took_s, kind=kind, outcome="ok")
 
     def _next_batch(self) -> list[Job]:
         """The first waiting job; if it is a write, also the writes right behind it."""

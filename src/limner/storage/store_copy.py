@@ -34,7 +34,7 @@ _TABLES = {
     "remote_batches": "created_ms, id",
 }
 # Made by triggers, and compared with the rest.
-_DERIVED = ("spending", "gallery", "drawn_from")
+_DERIVED = ("spending", "gallery", "drawn_from", "batch_counts")
 _TOTAL = "the total of the ledger"
 
 

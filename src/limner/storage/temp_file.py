@@ -227,6 +227,43 @@ def write_all(fd: int, data: bytes | memoryview) -> None:
         left = left[os.write(fd, left) :]
 
 
+def send_file(file: int, pipe: int, *, size_bytes: int, path: Path) -> None:
+    """Write the first bytes of a file to a pipe; the kernel moves them without a copy if it can.
+
+    Raises:
+        BrokenPipeError: the reader of the pipe is gone.
+        StorageError: the file cannot be read, or is shorter.
+    """
+    offset = _splice(file, pipe, size_bytes)
+    while offset < size_bytes:
+        with disk_errors(doing="read", path=path):
+            os.lseek(file, offset, os.SEEK_SET)
+            part = os.read(file, min(_CHUNK_BYTES, size_bytes - offset))
+            if not part:
+                raise OSError(f"only {offset} of {size_bytes} bytes can be read")
+        write_all(pipe, part)
+        offset += len(part)
+
+
+def _splice(file: int, pipe: int, size_bytes: int) -> int:
+    """Let the kernel move bytes of a file to a pipe; returns how many it moved.
+
+    What it does not move is read, and an error of the disk shows then.
+    """
+    splice, offset = getattr(os, "splice", None), 0
+    try:
+        while splice is not None and offset < size_bytes:
+            moved = splice(file, pipe, size_bytes - offset, offset_src=offset)
+            if not moved:
+                break
+            offset += moved
+    except BrokenPipeError:
+        raise
+    except OSError:
+        pass
+    return offset
+
+
 def sync_folder(folder: Folder, below: str | Path = ".") -> None:
     """Sync the names in a folder to the disk, if the system can open a folder."""
     if os.name == "nt":

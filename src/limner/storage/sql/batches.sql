@@ -136,7 +136,20 @@ WHERE batch_id = :batch_id AND state = 'failed' AND cost_nano > 0
 RETURNING row_key, number, tool, arguments, tries;
 
 -- name: batch_counts
-SELECT state, count(*) AS count FROM batch_rows WHERE batch_id = :batch_id GROUP BY state;
+-- Triggers keep them (migration 22).
+SELECT waiting, running, done, failed FROM batch_counts WHERE batch_id = :batch_id;
+
+-- name: batch_counts_clear
+DELETE FROM batch_counts;
+
+-- name: batch_counts_rebuild
+-- All counts anew, for a repair.
+INSERT INTO batch_counts
+SELECT
+    batch_id, sum(state = 'waiting'), sum(state = 'running'), sum(state = 'done'),
+    sum(state = 'failed')
+FROM batch_rows
+GROUP BY batch_id;
 
 -- name: batch_rows_named
 SELECT

@@ -79,13 +79,21 @@ UPDATE sessions SET archived_ms = :archived_ms WHERE id = :id;
 DELETE FROM sessions WHERE id = :id;
 
 -- name: session_grow
--- Make room for so many items; the answer is the seq of the first.
+-- Make room for so many items; the answer is the seq of the first, and what the session has cost.
 UPDATE sessions
 SET items = items + :count,
     updated_ms = CASE WHEN updated_ms > :now_ms THEN updated_ms ELSE :now_ms END,
     preview = coalesce(preview, :preview)
 WHERE id = :id
-RETURNING items - :count AS first_seq;
+RETURNING
+    items - :count AS first_seq,
+    coalesce(
+        (
+            SELECT settled_nano + unknown_nano FROM spending
+            WHERE kind = 'session' AND spending.name = sessions.id
+        ),
+        0
+    ) AS spent_nano;
 
 -- name: session_compacted
 -- From here on a model is sent only what follows.

@@ -21,6 +21,17 @@ FROM claimed
 WHERE batch_rows.batch_id = :batch_id AND batch_rows.row_key = claimed.row_key
 RETURNING batch_rows.row_key, number, tool, arguments, tries;
 
+-- name: batch_counts_clear
+DELETE FROM batch_count_parts;
+
+-- name: batch_counts_rebuild
+INSERT INTO batch_count_parts
+SELECT
+    batch_id, 0, count(*) FILTER (WHERE state = 'waiting'), count(*) FILTER (WHERE state = 'running'),
+    count(*) FILTER (WHERE state = 'done'), count(*) FILTER (WHERE state = 'failed')
+FROM batch_rows
+GROUP BY batch_id;
+
 -- name: gallery_by_words
 -- The planner does not know how many pictures have a word. A word of many is in enough of the newest
 -- ones; `id + 0` makes the index of the words find the others.
