@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,11 @@ async def take(lim: Limner, data: bytes, **lineage: Any) -> Picture:
     with lim.pictures.sink() as sink:
         sink.write(data)
         return await lim.pictures.take(sink, lineage=lineage)
+
+
+async def accept(lim: Limner, sent: Sequence[str], *, model: str) -> None:
+    """Record that the service answered a request with these pictures."""
+    await lim.store.write(lambda tx: lim.quarantine.accept(tx, sent, model=model))
 
 
 def text(words: str) -> dict[str, Any]:

@@ -88,6 +88,48 @@ async def test_an_unexpected_exception_does_not_hide_what_the_turn_has_cost(
     assert ended.cost_nano > 0
 
 
+async def test_the_answer_for_a_session_that_was_deleted_meanwhile_is_paid_at_its_price(
+    openai: Talk,
+) -> None:
+    gate = Gate()
+    openai.script(says("Red it is.", gate=gate))
+    lim = openai.limner()
+    agent, events = openai.agent(lim), []
+    async for event in agent.run("A red one."):
+        events.append(event)
+        if isinstance(event, TextDelta):
+            await lim.sessions.delete(str(agent.session_id))
+            gate.open()
+    ended = ending(events)
+    assert ended.error is not None
+    assert (ended.status, ended.error.code) == ("failed", "NO_SUCH_SESSION")
+    (paid,) = (await lim.money.spend()).recent
+    assert (paid.state, paid.cost_source, paid.error_code) == (
+        "settled",
+        "computed",
+        "NO_SUCH_SESSION",
+    )
+    assert ended.cost_nano == paid.cost_nano > 0
+
+
+async def test_an_answer_is_in_the_history_as_soon_as_its_price_is_final(
+    openai: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lim = openai.limner()
+    openai.script(says("Red it is."))
+    agent, seen = openai.agent(lim), list[str]()
+    settle = Money.settle
+
+    async def look_after_it(money: Money, *of: Any, **how: Any) -> None:
+        await settle(money, *of, **how)
+        session = await lim.sessions.open(str(agent.session_id))
+        seen.extend([stored.item["type"] async for stored in session.items()])
+
+    monkeypatch.setattr(Money, "settle", look_after_it)
+    await happened(agent, "A red one.")
+    assert seen == ["message", "message"]
+
+
 async def test_who_leaves_a_turn_can_begin_the_next_one_at_once(openai: Talk) -> None:
     gate = Gate()
     openai.script(says("I would say", gate=gate), says("Hello again."))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.agent.agent_pictures import model, seen, take, text, turn, unique, user
+from tests.agent.agent_pictures import accept, model, seen, take, text, turn, unique, user
 from tests.servers.chat_server import ChatServer
 from tests.servers.samples import KEY
 
@@ -97,7 +97,7 @@ async def answered(lim: Limner, name: str, items: list[Any]) -> str:
                 if not await lim.quarantine.refused(error, ready.sent, model=known.name):
                     raise
             else:
-                await lim.quarantine.accepted(ready.sent, model=known.name)
+                await accept(lim, ready.sent, model=known.name)
                 return answer.text
     finally:
         await http.aclose()

@@ -394,3 +394,20 @@ def test_those_that_are_shipped_name_tools_that_exist(shelf: Shelf, tmp_path: Pa
     known = {tool.name for tool in create_image_tools(lim)} | {"image_recall"}
     named = {name for each in shelf.personalities.all()[0] for name in each.toolset or ()}
     assert named - known == set()
+
+
+def test_a_personality_that_was_read_before_is_read_again_after_a_change(shelf: Shelf) -> None:
+    """Also if the new file has the size and the time of the old one."""
+    soul = shelf.put("painter", SOUL_md="You paint.") / "SOUL.md"
+    before = shelf.personalities.get("painter").soul
+    old = soul.stat()
+    soul.write_text("You print.", encoding="utf-8")
+    os.utime(soul, ns=(old.st_atime_ns, old.st_mtime_ns))
+    assert (before, shelf.personalities.get("painter").soul) == ("You paint.", "You print.")
+
+
+def test_a_personality_is_the_same_value_while_its_files_stay() -> None:
+    """The files that limner ships are older than a few seconds."""
+    personalities = Personalities(SHIPPED)
+    name = personalities.all().personalities[0].id
+    assert personalities.get(name) == personalities.get(name)

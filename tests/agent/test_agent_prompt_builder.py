@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from PIL import Image, ImageDraw
 from tests.agent.agent_pictures import (
     MODELS,
+    accept,
     model,
     program,
     seen,
@@ -177,7 +178,7 @@ async def test_only_pictures_that_the_model_has_not_accepted_yet_are_unproven(li
     old, new = await take(lim, unique()), await take(lim, unique())
     items = [user(seen(old)), user(seen(new))]
     assert (await ready(lim, items[:1])).unproven == (old.handle,)
-    await lim.quarantine.accepted((old.handle,), model=MODELS[0])
+    await accept(lim, (old.handle,), model=MODELS[0])
     made = await ready(lim, items)
     assert (made.sent, made.unproven) == ((old.handle, new.handle), (new.handle,))
     assert (await ready(lim, items, to=MODELS[1])).unproven == (old.handle, new.handle)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.agent.agent_pictures import model, program, seen, take, text, unique, user
+from tests.agent.agent_pictures import accept, model, program, seen, take, text, unique, user
 
 from limner.agent.picture_slots import REFUSED
 from limner.client import Limner
@@ -59,7 +59,7 @@ async def test_a_picture_that_the_service_names_is_not_sent_again(
     lim: Limner, pictures: list[Picture], error: ProviderError
 ) -> None:
     old, new, *_ = pictures
-    await lim.quarantine.accepted(handles(old), model=NAME)
+    await accept(lim, handles(old), model=NAME)
     assert await lim.quarantine.refused(error, handles(old, new), model=NAME) == handles(new)
     prompt = Prompt(items=[user(text("Both."), seen(old), seen(new))])
     ready = await lim.prompts.build(prompt, model(lim))
@@ -94,7 +94,7 @@ async def test_of_several_new_pictures_the_newer_half_leaves_until_the_rest_is_a
     while pictures[2].handle in (now := await sent(lim, *pictures)):
         left.append(await lim.quarantine.refused(error, now, model=NAME))
     assert left == [handles(*pictures[2:])]
-    await lim.quarantine.accepted(now, model=NAME)
+    await accept(lim, now, model=NAME)
     assert await sent(lim, *pictures) == handles(*pictures[:2])
     assert await lim.quarantine.refused(error, now, model=NAME) == ()
 
@@ -124,7 +124,7 @@ async def test_a_suspect_that_is_accepted_after_all_is_never_to_blame(
 ) -> None:
     fox = handles(pictures[0])
     await lim.quarantine.refused(refusal("bad request"), fox, model=NAME)
-    await lim.quarantine.accepted(fox, model=NAME)
+    await accept(lim, fox, model=NAME)
     assert await lim.quarantine.refused(refusal("bad image"), fox, model=NAME) == ()
 
 
@@ -146,7 +146,7 @@ async def test_an_error_that_is_not_about_the_request_blames_no_picture(
 
 
 async def test_without_pictures_there_is_nothing_to_note(lim: Limner) -> None:
-    await lim.quarantine.accepted((), model=NAME)
+    await accept(lim, (), model=NAME)
     assert await lim.quarantine.refused(refusal("bad image"), (), model=NAME) == ()
     # A picture that was deleted meanwhile has no verdict either.
-    await lim.quarantine.accepted(("0" * 64,), model=NAME)
+    await accept(lim, ("0" * 64,), model=NAME)

@@ -66,8 +66,8 @@ async def add_picture(store: Store, handle: str) -> None:
 
 async def test_a_session_returns_the_items_that_were_added(sessions: Sessions) -> None:
     session = await sessions.create(cwd="/w", name="Trip", settings={"model": "openai/gpt-5.5"})
-    assert await session.append([said("hello"), call("a")]) == 0
-    assert await session.append([output("a")]) == 2
+    assert (await session.append([said("hello"), call("a")])).first_seq == 0
+    assert (await session.append([output("a")])).first_seq == 2
     assert await session.about() == SessionAbout(
         id=session.id,
         name="Trip",
@@ -182,7 +182,7 @@ async def test_history_is_whole_however_many_pages_it_has(sessions: Sessions, co
 async def test_a_model_is_sent_only_what_follows_a_compaction(sessions: Sessions) -> None:
     session = await sessions.create(cwd="/w")
     await session.append([said("a long story")])
-    assert await session.compact([said("in short: …")]) == 1
+    assert (await session.compact([said("in short: …")])).first_seq == 1
     await session.append([said("and now?")])
     assert await session.history() == [said("in short: …"), said("and now?")]
     assert len(await kept(session)) == 3
@@ -411,3 +411,11 @@ async def test_a_picture_before_the_text_is_not_part_of_the_preview(sessions: Se
     fox = Picture(handle="f" * 64, mime="image/png", width=1, height=1, size_bytes=1)
     await session.append([items.user_message("What is this?", [(fox, Path("/w/fox.png"))])])
     assert (await session.about()).preview == "What is this?"
+
+
+async def test_settings_keep_lone_surrogates_and_integers_of_any_size(sessions: Sessions) -> None:
+    settings = {"note": "\ud83d", "many": 10**30, "nested": [None, True, 1.5]}
+    session = await sessions.create(cwd="/w", settings=settings)
+    assert (await session.about()).settings == settings
+    await sessions.configure(session.id, {"note": "\ud83d"})
+    assert (await session.about()).settings == {"note": "\ud83d"}

@@ -31,6 +31,7 @@ from limner.tools.declaration import (
     arguments_of,
     convert_arguments,
     read_arguments,
+    read_words,
 )
 from limner.tools.drawing_arguments import CallerOptions
 from limner.tools.inspection import InspectRequest
@@ -121,6 +122,31 @@ def test_a_wrong_argument_is_named(given: dict[str, Any], message: str, field: s
     with pytest.raises(InputInvalid) as caught:
         read_arguments(Sample, given)
     assert (caught.value.message, caught.value.field) == (message, field)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"name": "a"},
+        {"name": "a", "level": "HIGH", "seed": 3},
+        {"name": "a", "seed": 10},
+        {"name": "a", "seed": "3"},
+        {"name": "a", "seed": True},
+        {"name": "abcdef"},
+        {"name": " "},
+        {"name": "a", "unknown": 1},
+        {"name": "a", "paths": ["p"]},
+        {"seed": 3},
+    ],
+)
+def test_the_words_of_a_command_line_are_read_as_other_arguments(given: dict[str, Any]) -> None:
+    found: list[object] = []
+    for read in (read_words, read_arguments):
+        try:
+            found.append(read(Sample, given))
+        except InputInvalid as error:
+            found.append((error.message, error.field))
+    assert found[0] == found[1]
 
 
 def test_arguments_that_nothing_has_checked_are_refused_too() -> None:

@@ -18,6 +18,8 @@ _OUTPUT_OF = {**OUTPUT_KINDS, "local_shell_call": "function_call_output"}
 _OUTPUTS = frozenset(_OUTPUT_OF.values())
 
 _Key = tuple[str, str]
+# The key of an item as a call, and as an output.
+_Keys = tuple[_Key | None, _Key | None]
 
 
 def repair_history(items: Iterable[Item], *, open_calls: Collection[str] = ()) -> list[Item]:
@@ -29,29 +31,33 @@ def repair_history(items: Iterable[Item], *, open_calls: Collection[str] = ()) -
     output comes before the outputs of its turn, so that parallel calls stay together.
     """
     history = list(items)
-    answered = set(_find_answered(history))
-    answered |= {key for item in history if (key := _call_key(item)) and key[1] in open_calls}
-    return list(_repair(history, answered))
+    # Most items of a long conversation are messages.
+    keys = [
+        (None, None) if item.get("type") == "message" else (_call_key(item), _output_key(item))
+        for item in history
+    ]
+    answered = set(_find_answered(keys))
+    answered |= {call for call, _ in keys if call is not None and call[1] in open_calls}
+    return list(_repair(history, keys, answered))
 
 
-def _find_answered(history: Iterable[Item]) -> Iterator[_Key]:
+def _find_answered(keys: Iterable[_Keys]) -> Iterator[_Key]:
     """The calls that have an output after them."""
     called: set[_Key] = set()
-    for item in history:
-        if (key := _call_key(item)) is not None:
-            called.add(key)
-        elif (key := _output_key(item)) is not None and key in called:
-            yield key
+    for call, output in keys:
+        if call is not None:
+            called.add(call)
+        elif output is not None and output in called:
+            yield output
 
 
-def _repair(history: Iterable[Item], answered: set[_Key]) -> Iterator[Item]:
+def _repair(history: Iterable[Item], keys: Iterable[_Keys], answered: set[_Key]) -> Iterator[Item]:
     # Open calls have an output further on. Aborted calls have none, and get one at the end of
     # their turn.
     seen: set[str] = set()
     open_calls: set[_Key] = set()
     aborted: dict[_Key, Item] = {}
-    for item in history:
-        call, output = _call_key(item), _output_key(item)
+    for item, (call, output) in zip(history, keys, strict=True):
         if output is not None or _ends_turn(item):
             yield from aborted.values()
             aborted.clear()

@@ -8,7 +8,6 @@ valid; everything else stays as it came.
 from __future__ import annotations
 
 import asyncio
-import binascii
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import msgspec
 
 from limner.agent.audio import find_problem, omission_note
+from limner.base64_text import decode_base64
 from limner.content import Picture
 from limner.errors import CorruptImage, ImageError, MissingExtra, StorageError
 from limner.pictures.placeholders import omitted, reason_of
@@ -118,7 +118,7 @@ class Ingress(msgspec.Struct, frozen=True, kw_only=True):
             StorageError: a picture cannot be stored, as on a full disk.
         """
         arrived = list(items)
-        found = await asyncio.to_thread(_find_media, arrived)
+        found = await _find_media(arrived)
         taken = await self._take_all(list(dict.fromkeys(found.image_urls)), source)
         pictures = {one.picture.handle: one.picture for one in taken.values() if one.picture}
         notes = found.audio_notes
@@ -150,7 +150,7 @@ class Ingress(msgspec.Struct, frozen=True, kw_only=True):
         takes = [one for one in results if isinstance(one, _Taken)]
         pictures = {one.picture.handle: one.picture for one in takes if one.picture}
         parts = [one.part if isinstance(one, _Taken) else one for one in results]
-        found = await asyncio.to_thread(_find_media, [{"content": parts}])
+        found = await _find_media([{"content": parts}])
         notes = found.audio_notes
         return IngestedItems(
             items=tuple(_replace_audio(part, notes) for part in parts),
@@ -212,18 +212,16 @@ class Ingress(msgspec.Struct, frozen=True, kw_only=True):
         return _Taken(problem=UNKNOWN_HANDLE)
 
 
-def _find_media(items: Iterable[Item]) -> _FoundMedia:
-    """Collect the pictures and check the audio of items. Slow for a long clip."""
-    image_urls: list[str] = []
-    audio_problems: list[tuple[str, str | None]] = []
-    for item in items:
-        for part in iter_parts(item):
-            if is_image(part):
-                image_urls.append(_image_url(part))
-            elif is_audio(part):
-                url = _audio_url(part)
-                audio_problems.append((url, find_problem(url)))
-    return _FoundMedia(image_urls=image_urls, audio_problems=audio_problems)
+async def _find_media(items: Iterable[Item]) -> _FoundMedia:
+    """Collect the pictures and check the audio of items."""
+    parts = [part for item in items for part in iter_parts(item)]
+    clips = [_audio_url(part) for part in parts if is_audio(part)]
+    # A long clip takes a while; few items have one.
+    problems = await asyncio.to_thread(lambda: [*map(find_problem, clips)]) if clips else []
+    return _FoundMedia(
+        image_urls=[_image_url(part) for part in parts if is_image(part)],
+        audio_problems=list(zip(clips, problems, strict=True)),
+    )
 
 
 def _replace_media(
@@ -262,7 +260,7 @@ def _audio_url(part: Part) -> str:
 
 def _decode_base64(body: str) -> bytes:
     try:
-        return binascii.a2b_base64(body, strict_mode=True)
+        return decode_base64(body)
     except ValueError as error:
         raise CorruptImage(NOT_BASE64) from error
 

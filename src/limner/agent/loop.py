@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -31,15 +32,16 @@ from limner.agent.events import (
 from limner.agent.ingress import Ingress
 from limner.agent.model_call import ModelCaller, ModelReply, PromptCount
 from limner.agent.record import DrawnHere, TurnRecord
-from limner.agent.session import Session
+from limner.agent.session import Addition, Session
 from limner.agent.tool_runner import ToolRunner
 from limner.agent.turn_config import TurnConfig
 from limner.errors import InputInvalid, LimnerError, ProviderError, UnexpectedError, UserError
 from limner.log_fields import log_fields
 from limner.money.ledger import Money
 from limner.net.redaction import redact
+from limner.storage.store import Transaction
 from limner.tools.registry import ToolRegistry
-from limner.wires.base import Prompt, ToolOffer, Usage
+from limner.wires.base import Answer, Prompt, ToolOffer, Usage
 from limner.wires.items import Item, image_parts, message, text_part
 
 INTERRUPTED = (
@@ -109,7 +111,11 @@ class Turn:
         self._steering: list[Item] = []
         self._total = Usage(input_tokens=0, output_tokens=0)
         self._requests = self._calls = 0
+        # What the session has cost, since nothing was paid after it was read.
+        self._counted_nano: int | None = None
         self._message_id = self._last_text = ""
+        # The last answer, if it was stored with its price.
+        self._stored: Addition | None = None
         self._is_cut = self._is_over = False
 
     @property
@@ -141,26 +147,38 @@ class Turn:
             pending: calls of an earlier process that have no output yet.
 
         Raises:
-            asyncio.CancelledError: the caller was cancelled; the history stays as it is then.
+            asyncio.CancelledError: the caller was cancelled; the history stays as it is then,
+                but for an answer that was just paid for.
         """
+
+        async def work() -> None:
+            await self._record.open(pending=pending, given=() if pending else given)
+            if pending:
+                await self._run_calls(pending)
+                await self._record.add_input(given)
+            await self._loop()
+
         with log_fields(session=self._session_id):
-            return await self._run_to_end(lambda: self._loop(given, pending), pending)
+            return await self._run_to_end(work)
 
     async def compact(self) -> TurnEnded:
         """Run a turn that only sums up the conversation; raises as `run`."""
         self._is_over = True
-        with log_fields(session=self._session_id):
-            return await self._run_to_end(self._compact)
 
-    async def _run_to_end(
-        self, work: Callable[[], Awaitable[None]], pending: Sequence[Item] = ()
-    ) -> TurnEnded:
+        async def work() -> None:
+            await self._record.open()
+            await self._compact()
+
+        with log_fields(session=self._session_id):
+            return await self._run_to_end(work)
+
+    async def _run_to_end(self, work: Callable[[], Awaitable[None]]) -> TurnEnded:
         status: Status = "completed"
         error: LimnerError | None = None
         self._emit(TurnStarted(turn_id=self.id))
-        before_nano = await self._spent()
+        # What dead processes left unpaid is no cost of this turn.
+        await self._parts.money.conclude_dead_if_due()
         try:
-            await self._record.open(pending=pending)
             await work()
         except Interrupted:
             status = "interrupted"
@@ -168,7 +186,7 @@ class Turn:
             status, error = "failed", failure
         except Exception as bug:
             # It must not hide what the turn has cost.
-            if await self._spent() == before_nano:
+            if self._record.spent_nano in (None, await self._spent()):
                 raise
             status = "failed"
             error = UnexpectedError(redact(f"Unexpected {type(bug).__name__}: {bug}"))
@@ -179,29 +197,28 @@ class Turn:
             await self._finish_history(status)
         except LimnerError as failure:
             status, error = "failed", error or failure
-        spent_nano = await self._spent()
+        spent_nano = await self._spent() if self._counted_nano is None else self._counted_nano
+        before_nano = self._record.spent_nano
         ended = TurnEnded(
             turn_id=self.id,
             status=status,
             text=self._last_text,
             is_cut=self._is_cut,
             error=error,
-            cost_nano=spent_nano - before_nano,
+            cost_nano=0 if before_nano is None else spent_nano - before_nano,
             spent_nano=spent_nano,
         )
         self._emit(ended)
         return ended
 
-    async def _loop(self, given: Sequence[Item], pending: Sequence[Item]) -> None:
-        await self._run_calls(pending)
-        await self._record.add_input(given)
+    async def _loop(self) -> None:
         while True:
             reply = await self._ask_within_window()
             calls = await self._add_answer(reply)
             try:
                 await self._run_calls(calls)
             finally:
-                await self._count(reply)
+                await self._count(reply, calls)
             if not calls and not self._steering:
                 # There is no await between this line and the end, so `steer` cannot run here.
                 self._is_over = True
@@ -212,6 +229,7 @@ class Turn:
         """Ask the model; sum up the conversation first if it is too long."""
         config = self._config
         self._requests += 1
+        self._counted_nano = None
         if self._requests == 1:
             caller, model = self._parts.model_caller, config.found.model
             for warning in caller.warnings(self._record.items, model):
@@ -244,6 +262,7 @@ class Turn:
             on_text=lambda piece: self._emit(TextDelta(item_id=self._message_id, text=piece)),
             on_retry=self._retry,
             on_warning=self._warn,
+            store=self._store_answer,
         )
         return await self._unless_interrupted(asking)
 
@@ -261,23 +280,37 @@ class Turn:
             conversation=self._session_id,
         )
 
+    def _store_answer(self, answer: Answer, cost_nano: int) -> Callable[[Transaction], None]:
+        """What stores an answer with its price; its price does not wait for pictures in it."""
+        items = _answer_items(answer)
+        if any(image_parts(item) for item in items):
+            self._stored = None
+            return lambda _: None
+        self._stored = stored = self._record.answer(self._labelled(items, answer, cost_nano))
+        return partial(stored.write, cost_nano=cost_nano)
+
     async def _add_answer(self, reply: ModelReply) -> list[Item]:
         """Add the items of the model to the history; return the calls among them."""
         answer = reply.answer
-        items = list(answer.items) or [message("assistant", text_part(answer.text))]
-        if any(image_parts(item) for item in items):
-            source = self._config.found.model.name
-            items = list((await self._parts.ingress.items(items, source=source)).items)
         self._is_cut = answer.stop == "length"
+        self._last_text = answer.text or self._last_text
+        if self._stored is not None:
+            return self._record.note_answer(self._stored)
+        source = self._config.found.model.name
+        items = (await self._parts.ingress.items(_answer_items(answer), source=source)).items
+        return await self._record.add_answer(self._labelled(items, answer, reply.cost_nano))
+
+    def _labelled(self, items: Sequence[Item], answer: Answer, cost_nano: int) -> list[Item]:
+        """The items of an answer with its tokens and cost, and with the id of its text."""
+        labelled = list(items)
         if answer.text:
-            self._last_text = answer.text
             # The message has the id of its `TextDelta` events.
             first = next((at for at, item in enumerate(items) if item["type"] == "message"), None)
             if first is not None:
-                items[first] = {**items[first], "id": self._message_id}
-        if answer.usage is not None and (answer.usage.input_tokens or reply.cost_nano):
-            items[-1] = {**items[-1], "usage": usage_member(answer.usage, reply.cost_nano)}
-        return await self._record.add_answer(items)
+                labelled[first] = {**labelled[first], "id": self._message_id}
+        if answer.usage is not None and (answer.usage.input_tokens or cost_nano):
+            labelled[-1] = {**labelled[-1], "usage": usage_member(answer.usage, cost_nano)}
+        return labelled
 
     async def _run_calls(self, calls: Sequence[Item]) -> None:
         if not calls:
@@ -287,21 +320,25 @@ class Turn:
             limit = _limit(f"{self._config.max_calls} tool calls", "agent.max_calls")
             await self._record.append(*(error_output(call, limit) for call in calls))
             raise limit
+        self._record.paid_nano = None
         await self._tool_runner.run(calls)
         if self._cancel.is_set():
             raise Interrupted
 
-    async def _count(self, reply: ModelReply) -> None:
+    async def _count(self, reply: ModelReply, calls: Sequence[Item]) -> None:
         usage, self.prompt_count = reply.answer.usage, reply.prompt_count
         if usage is None:
             return
         self._total = self._total + usage
+        # A call pays before its output is stored. Outputs of several may be stored in any order.
+        paid_nano = None if len(calls) > 1 else self._record.paid_nano
+        self._counted_nano = await self._spent() if paid_nano is None else paid_nano
         self._emit(
             UsageUpdated(
                 last=usage,
                 total=self._total,
                 context_tokens=self._config.found.model.facts.context_tokens,
-                spent_nano=await self._spent(),
+                spent_nano=self._counted_nano,
             )
         )
 
@@ -343,6 +380,10 @@ class Turn:
                 task.cancel()
                 # Wait until it has recorded what was paid for.
                 await asyncio.wait({task})
+
+
+def _answer_items(answer: Answer) -> Sequence[Item]:
+    return answer.items or [message("assistant", text_part(answer.text))]
 
 
 def _limit(what: str, setting: str) -> InputInvalid:

@@ -22,6 +22,7 @@ from limner.models.registry import FoundModel, KnownModel
 from limner.money.ledger import Money
 from limner.money.paid_call import paid_call
 from limner.net.waits import waits_reported
+from limner.storage.store import Transaction
 from limner.tools.base import ApprovalPolicy, ToolContext
 from limner.tools.consent import payer_for
 from limner.tools.in_flight import InFlight
@@ -105,6 +106,14 @@ class ModelReply(msgspec.Struct, frozen=True, kw_only=True):
     prompt_count: PromptCount | None
 
 
+StoreAnswer = Callable[[Answer, int], Callable[[Transaction], None]]
+"""An answer and its cost -> what stores it, right before the cost is settled."""
+
+
+def _store_nothing(*_: object) -> Callable[[Transaction], None]:
+    return lambda _: None
+
+
 class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
     """Sends the requests of conversations to models, and pays for them."""
 
@@ -125,6 +134,7 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         on_text: Callable[[str], None],
         on_retry: Callable[[LimnerError], None],
         on_warning: Callable[[str], None],
+        store: StoreAnswer = _store_nothing,
     ) -> ModelReply:
         """Ask once, and again only if that is safe.
 
@@ -140,6 +150,7 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
             on_text: gets the answer as it arrives.
             on_retry: gets the error after which the request is sent again.
             on_warning: gets a sentence about pictures that are left out to save room.
+            store: stores the answer in the transaction of its price.
 
         Raises:
             BudgetExceeded: a cap leaves too little for an answer.
@@ -154,10 +165,10 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
             for warning in ready.warnings:
                 on_warning(warning)
             asking = self._ask_once(
-                ready, model, context, prompt_count, on_text=on_text, on_retry=on_retry
+                ready, model, context, prompt_count, on_text=on_text, on_retry=on_retry, store=store
             )
             try:
-                reply = await asking
+                return await asking
             except ProviderError as error:
                 pause_s = 0.0
                 if error.extras.get("broke_off") and broken < MAX_STREAM_RETRIES:
@@ -170,9 +181,6 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
                 logger.info("%s: %s; limner asks again in another form", model.name, error.code)
                 on_retry(error)
                 await asyncio.sleep(pause_s)
-            else:
-                await self.quarantine.accepted(ready.unproven, model=model.name)
-                return reply
 
     def warnings(self, items: Sequence[Item], model: KnownModel) -> list[str]:
         """A sentence for each kind of item that the model is not sent in any form."""
@@ -191,6 +199,7 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         *,
         on_text: Callable[[str], None],
         on_retry: Callable[[LimnerError], None],
+        store: StoreAnswer,
     ) -> ModelReply:
         prompt = replace(ready.prompt, items=fence_items(ready.prompt.items))
         size = measure(prompt, picture_tokens=ready.picture_tokens, clips=ready.clips)
@@ -213,7 +222,14 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
                 with call.announced(None), waits_reported(lambda error, _: on_retry(error)):
                     answer = await client.ask(prompt, timeout_s=None, on_text=on_text)
                 call.received(*pricing.price(model, answer.usage, paid))
-                await call.settle(None)
+                write = store(answer, call.cost_nano)
+
+                def store_all(tx: Transaction) -> None:
+                    self.quarantine.accept(tx, ready.unproven, model=model.name)
+                    write(tx)
+
+                # In one transaction: a crash cannot lose an answer that is paid for.
+                await call.settle(None, also=store_all)
         usage = answer.usage
         return ModelReply(
             answer=answer,

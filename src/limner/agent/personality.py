@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import re
+import stat
+import time
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -29,6 +31,12 @@ SHIPPED = Path(__file__).with_name("personalities")
 _MAX_FILE_BYTES = 64 * 1024
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _CONFIGS = ("config.toml", "config.yaml")
+_FILES = ("SOUL.md", "toolset.yaml", *_CONFIGS)
+# Clocks of file systems are coarser than this.
+_SETTLED_NS = 2_000_000_000
+
+# For the folder and each of its files: what the system says about it, or None if there is none.
+_Signature = tuple[tuple[int, ...] | None, ...]
 
 Line = Annotated[
     str,
@@ -106,9 +114,10 @@ class Personalities:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._known: dict[Path, tuple[_Signature, Personality]] = {}
 
     def get(self, personality_id: str) -> Personality:
-        """The personality with this id; its files are read each time.
+        """The personality with this id; its files are read again if they have changed.
 
         Raises:
             InputInvalid: NO_SUCH_PERSONALITY; the hint has those with a similar id.
@@ -116,7 +125,7 @@ class Personalities:
         """
         folders = self._folders()
         if personality_id in folders:
-            return _read(folders[personality_id])
+            return self._read(folders[personality_id])
         ids = sorted(filter(_ID.fullmatch, folders))
         from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
 
@@ -142,6 +151,16 @@ class Personalities:
                 listing.problems.append(problem)
         return listing
 
+    def _read(self, folder: Path) -> Personality:
+        signature = _sign(folder)
+        known = self._known.get(folder)
+        if known is not None and known[0] == signature:
+            return known[1]
+        personality = _read(folder)
+        if signature is not None:
+            self._known[folder] = signature, personality
+        return personality
+
     def _folders(self) -> dict[str, Path]:
         return {
             folder.name: folder
@@ -157,6 +176,26 @@ def _subfolders(where: Path) -> list[Path]:
         return []
     except OSError as error:
         raise SettingsError(f"{where} cannot be read: {error.strerror}") from error
+
+
+def _sign(folder: Path) -> _Signature | None:
+    """What differs after any change of a personality's files; None if that is not certain."""
+    signature: list[tuple[int, ...] | None] = []
+    for name in ("", *_FILES):
+        try:
+            found = os.lstat(os.path.join(folder, name))  # noqa: PTH118 - for each turn
+        except FileNotFoundError:
+            signature.append(None)
+            continue
+        except OSError:
+            return None
+        # The target of a link changes by itself. A file that was written just now may be written
+        # once more at what the system takes for the same time.
+        age_ns = time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns)
+        if stat.S_ISLNK(found.st_mode) or age_ns < _SETTLED_NS:
+            return None
+        signature.append((found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns))
+    return tuple(signature)
 
 
 def _read(folder: Path) -> Personality:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 
 import msgspec
 from msgspec.structs import replace
@@ -80,7 +80,9 @@ class _Request:
 
     def drop_oldest(self) -> None:
         load = self.loads.popleft()
-        self._copies -= Counter([load.handle])
+        self._copies[load.handle] -= 1
+        if not self._copies[load.handle]:
+            del self._copies[load.handle]
         self._size_bytes -= load.size_bytes
         self._tokens -= load.tokens
 
@@ -189,13 +191,11 @@ def warn_of_leaving(slots: Iterable[PictureSlot], model: str) -> list[str]:
 
 def _count_model_items(items: Sequence[Item]) -> list[int]:
     """For each item, how many items of the model come before it."""
-    counts, count = list[int](), 0
-    for item in items:
-        count += _is_from_model(item)
-        counts.append(count)
-    return counts
+    return list(accumulate(map(_is_from_model, items)))
 
 
 def _is_from_model(item: Item) -> bool:
-    kind = str(item.get("type"))
-    return item.get("role") == "assistant" if kind == "message" else not kind.endswith("_output")
+    kind: object = item.get("type")
+    if kind == "message":
+        return item.get("role") == "assistant"
+    return not str(kind).endswith("_output")

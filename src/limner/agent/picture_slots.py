@@ -18,7 +18,17 @@ from limner.storage.blobs import is_handle
 from limner.tools.built_in.image_recall import IMAGE_RECALL
 from limner.wires.content_parts import NO_AUDIO, AudioClip, audio_note
 from limner.wires.item_views import Unknown, handle_of, parts
-from limner.wires.items import Item, Part, first_text, is_audio, is_image, iter_parts, map_parts
+from limner.wires.items import (
+    Item,
+    Part,
+    first_text,
+    has_only_text,
+    is_audio,
+    is_image,
+    is_text,
+    iter_parts,
+    map_parts,
+)
 
 MAX_CAPTION_CHARS = 80
 SHORT_HANDLE_CHARS = 12
@@ -34,7 +44,6 @@ RECALLABLE = f"{LEFT_OUT}; ask {IMAGE_RECALL.name} for it"
 
 # Brackets would end the note that contains the caption.
 _CLEAN = str.maketrans({"[": "(", "]": ")"})
-_TEXTS = ("input_text", "output_text")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
 
 
@@ -80,6 +89,8 @@ def find_media(items: Iterable[Item]) -> HistoryMedia:
     slots: list[PictureSlot] = []
     clips: list[AudioClip] = []
     for number, item in enumerate(items):
+        if has_only_text(item):
+            continue
         for part in iter_parts(item):
             if is_image(part):
                 slots.append(
@@ -130,7 +141,7 @@ def render_items(
     *,
     known: Mapping[str, KnownPicture],
     model: VisionModel,
-) -> tuple[list[dict[str, Any]], Sequence[AudioClip]]:
+) -> tuple[list[Item], Sequence[AudioClip]]:
     """The items as a model is sent them, and the audio clips that are left in them.
 
     A note replaces each picture that is not shown, and each of the oldest audio clips if there is
@@ -139,7 +150,9 @@ def render_items(
     """
     unsent = count_unsent(clips, takes_audio=model.takes_audio)
     renderer = _Renderer(items, slots, known, model, unsent)
-    return [renderer.render(item) for item in items], clips[unsent:]
+    return [item if has_only_text(item) else renderer.render(item) for item in items], clips[
+        unsent:
+    ]
 
 
 class _Renderer:
@@ -155,12 +168,13 @@ class _Renderer:
     ) -> None:
         self._slots, self._known, self._model = iter(slots), known, model
         self._unsent_clips = unsent_clips
+        self._details: dict[str, str] = {}
         is_any_hidden = any(not slot.is_shown for slot in slots)
         self._answers = inspection_answers(items) if is_any_hidden else {}
 
-    def render(self, item: Item) -> dict[str, Any]:
+    def render(self, item: Item) -> Item:
         if item.get("type") == "reasoning":
-            return dict(item)  # its texts are of kinds that messages do not have
+            return item  # its texts are of kinds that messages do not have
         kind = "output_text" if item.get("role") == "assistant" else "input_text"
 
         def render_part(part: Part) -> Part:
@@ -178,7 +192,7 @@ class _Renderer:
         slot = next(self._slots)
         found = self._known.get(slot.handle)
         if found is not None and slot.is_shown:
-            return _with_detail(part, self._model)
+            return self._with_detail(part)
         line = caption(
             None if found is None else found.lineage,
             answer=self._answers.get(slot.handle),
@@ -188,6 +202,15 @@ class _Renderer:
             "type": kind,
             "text": picture_note(slot.handle[:SHORT_HANDLE_CHARS], line, slot.why),
         }
+
+    def _with_detail(self, part: Part) -> Part:
+        """The part with the detail that its model gets, without one if that is the default."""
+        asked = str(part.get("detail"))
+        if asked not in self._details:
+            self._details[asked] = detail_for(self._model, part.get("detail"))
+        rest = {key: value for key, value in part.items() if key != "detail"}
+        detail = self._details[asked]
+        return rest if detail == "auto" else {**rest, "detail": detail}
 
 
 def picture_note(handle: str, line: str | None, why: str | None) -> str:
@@ -216,7 +239,9 @@ def _one_line(text: object) -> str | None:
     if not isinstance(text, str):
         return None
     line = text.strip().partition("\n")[0].translate(_CLEAN)
-    shown = " ".join("".join(c if c.isprintable() else " " for c in line).split())
+    if not line.isprintable():
+        line = "".join(c if c.isprintable() else " " for c in line)
+    shown = " ".join(line.split())
     if len(shown) > MAX_CAPTION_CHARS:
         shown = f"{shown[: MAX_CAPTION_CHARS - 1].rstrip()}…"
     return shown or None
@@ -228,7 +253,7 @@ def _handle(part: Part) -> str:
 
 
 def _is_sendable(part: Part) -> bool:
-    if part.get("type") in _TEXTS and isinstance(part.get("text"), str):
+    if is_text(part):
         return True  # most parts; a long conversation has many
     try:
         (view,) = parts([part])
@@ -259,10 +284,3 @@ def detail_for(model: VisionModel, detail: object) -> str:
             continue
         return wanted
     return "auto"
-
-
-def _with_detail(part: Part, model: VisionModel) -> Part:
-    """The part with the detail that its model gets, without one if that is the default."""
-    detail = detail_for(model, part.get("detail"))
-    rest = {key: value for key, value in part.items() if key != "detail"}
-    return rest if detail == "auto" else {**rest, "detail": detail}

@@ -57,6 +57,9 @@ from limner.wires.items import Item, first_text
 # What the process keeps in memory for the next request, of all its conversations together.
 MAX_KEPT_BYTES = 32_000_000
 
+# A decoder that is made once: every request reads the lineage of every picture.
+_LINEAGE = msgspec.json.Decoder(dict[str, Any])
+
 # The handle of a picture, and how it is fitted; None if it is sent unchanged.
 _Key = tuple[str, FitRequest | None]
 
@@ -331,4 +334,4 @@ def _tokens(model: VisionModel, size: Size) -> int:
 
 
 def _lineage(text: str | None) -> dict[str, Any]:
-    return {} if text is None else msgspec.json.decode(text, type=dict[str, Any])
+    return {} if text is None else _LINEAGE.decode(text)

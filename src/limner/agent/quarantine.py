@@ -32,17 +32,10 @@ class Quarantine(msgspec.Struct, frozen=True, kw_only=True):
     store: Store
     clock: Callable[[], datetime]
 
-    async def accepted(self, sent: Sequence[str], *, model: str) -> None:
+    def accept(self, tx: Transaction, sent: Sequence[str], *, model: str) -> None:
         """Record that the service answered a request with these pictures."""
-        if sent:
-            now_ms = self._now_ms()
-
-            def note(tx: Transaction) -> None:
-                for handle in sent:
-                    tx.run("verdict_accepted", handle=handle, model=model, now_ms=now_ms)
-
-            # If it is lost, the pictures are unproven once more.
-            await self.store.write(note, shared=True, synced=False)
+        for handle in sent:
+            tx.run("verdict_accepted", handle=handle, model=model, now_ms=self._now_ms())
 
     async def refused(
         self, error: ProviderError, sent: Sequence[str], *, model: str

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 
 from limner.agent.events import Event, InputAdded, ItemAdded
-from limner.agent.session import Session
+from limner.agent.session import Addition, Session
 from limner.wires.items import Item, image_handles, is_call
 
 DrawnHere = Callable[[Collection[str]], Awaitable[bool]]
@@ -25,6 +25,9 @@ class TurnRecord:
     Attributes:
         items: what a model is sent.
         has_read_untrusted: the session contains or contained content from outside.
+        spent_nano: what was paid for the session before the turn; None until it is loaded.
+        paid_nano: what was paid for it when the last items were added; None if more may have been
+            paid since.
     """
 
     def __init__(
@@ -39,35 +42,57 @@ class TurnRecord:
         self._emit, self._drawn_here = on_event, drawn_here
         self.items: list[Item] = []
         self.has_read_untrusted = False
+        self.spent_nano: int | None = None
+        self.paid_nano: int | None = None
 
-    async def open(self, *, pending: Iterable[Item]) -> None:
-        """Load the history; its ``pending`` calls will get their outputs in this turn."""
+    async def open(self, *, pending: Iterable[Item] = (), given: Sequence[Item] = ()) -> None:
+        """Load the history and add the user's input to it, in one transaction.
+
+        Args:
+            pending: calls of the history that will get their outputs in this turn.
+            given: the input.
+        """
         open_calls = {str(call.get("call_id")) for call in pending}
-        about, self.items = await self._session.load(open_calls=open_calls)
+        adding = await self._input(given) if given else None
+        about, self.items = await self._session.load(open_calls=open_calls, adding=adding)
+        self.spent_nano = about.spent_nano
         self.has_read_untrusted = about.read_untrusted_ms is not None
+        if adding is not None:
+            self._note_input(adding)
 
     async def add_input(self, given: Sequence[Item]) -> None:
         """Add the user's input."""
-        handles = {handle for item in given for handle in image_handles(item)}
-        if handles and not await self._drawn_here(handles):
-            await self.note_untrusted()
-        for item in await self.append(*given):
-            self._emit(InputAdded(item=item))
+        if given:
+            addition = await self._input(given)
+            await self._session.add(addition)
+            self._note_input(addition)
+
+    def answer(self, made: Sequence[Item]) -> Addition:
+        """The items of the model, to be stored with their price; then call `note_answer`."""
+        return self._addition(self._with_unique_calls(made))
+
+    def note_answer(self, addition: Addition) -> list[Item]:
+        """Note that the items of the model are stored; return the calls among them."""
+        self._note(addition)
+        for item in addition.items:
+            self._emit(ItemAdded(item=item))
+        return [item for item in addition.items if is_call(item)]
 
     async def add_answer(self, made: Sequence[Item]) -> list[Item]:
         """Add the items of the model; return the calls among them."""
-        added = await self.append(*self._with_unique_calls(made))
-        for item in added:
-            self._emit(ItemAdded(item=item))
-        return [item for item in added if is_call(item)]
+        addition = self.answer(made)
+        await self._session.add(addition)
+        return self.note_answer(addition)
 
-    async def append(self, *items: Item) -> list[Item]:
-        """Add items without an event; return them as they are stored."""
-        added = [self._with_ids(item) for item in items]
-        if added:
-            await self._session.append(added)
-            self.items.extend(added)
-        return added
+    async def append(self, *items: Item, untrusted: bool = False) -> Sequence[Item]:
+        """Add items without an event; return them as they are stored.
+
+        ``untrusted`` if content from outside comes into the session with them.
+        """
+        addition = self._addition(items, untrusted=untrusted)
+        await self._session.add(addition)
+        self._note(addition)
+        return addition.items
 
     async def replace_all(self, items: Iterable[Item], *, item_id: str) -> None:
         """Replace everything that a model is sent by these items."""
@@ -76,11 +101,24 @@ class TurnRecord:
         await self._session.compact(new)
         self.items = new
 
-    async def note_untrusted(self) -> None:
-        """Record permanently that content from outside came into the session."""
-        if not self.has_read_untrusted:
-            await self._session.note_untrusted()
-            self.has_read_untrusted = True
+    async def _input(self, given: Sequence[Item]) -> Addition:
+        handles = {handle for item in given for handle in image_handles(item)}
+        is_foreign = bool(handles) and not await self._drawn_here(handles)
+        return self._addition(given, untrusted=is_foreign)
+
+    def _note_input(self, addition: Addition) -> None:
+        self._note(addition)
+        for item in addition.items:
+            self._emit(InputAdded(item=item))
+
+    def _addition(self, items: Iterable[Item], *, untrusted: bool = False) -> Addition:
+        with_ids = [self._with_ids(item) for item in items]
+        return self._session.addition(with_ids, untrusted=untrusted)
+
+    def _note(self, addition: Addition) -> None:
+        self.paid_nano = addition.spent_nano
+        self.has_read_untrusted |= addition.untrusted
+        self.items.extend(addition.items)
 
     def _with_unique_calls(self, made: Sequence[Item]) -> list[Item]:
         """The items, each call with an id of its own: some services use the same ids again."""

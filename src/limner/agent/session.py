@@ -63,6 +63,33 @@ class SessionAbout(msgspec.Struct, frozen=True, kw_only=True):
         return self.updated_ms, self.id
 
 
+class Appended(msgspec.Struct, frozen=True):
+    """The seq of the first of the added items, and what was paid for the session by then."""
+
+    first_seq: int
+    spent_nano: int
+
+
+class Addition:
+    """Items that a transaction of the caller adds to a session; all or none.
+
+    Attributes:
+        items: the items.
+        untrusted: content from outside comes into the session with them.
+        spent_nano: what was paid for the session when they were added.
+    """
+
+    def __init__(
+        self, items: Sequence[Item], *, untrusted: bool, add: Callable[[Transaction], Appended]
+    ) -> None:
+        self.items, self.untrusted, self._add = items, untrusted, add
+        self.spent_nano = 0
+
+    def write(self, tx: Transaction, *, cost_nano: int = 0) -> None:
+        """Add them, before ``cost_nano`` is settled in this transaction; raises as `append`."""
+        self.spent_nano = self._add(tx).spent_nano + cost_nano
+
+
 class StoredItem(msgspec.Struct, frozen=True, kw_only=True):
     """An item, its number in its session and when it was added."""
 
@@ -98,15 +125,12 @@ class Session:
 
     async def append(
         self, items: Sequence[Item], *, created_ms: Sequence[int] | None = None
-    ) -> int:
+    ) -> Appended:
         """Add items, all or none; they are on disk when this returns.
 
         Args:
             items: JSON objects, their pictures named by handle.
             created_ms: the time of each item; now if it is None.
-
-        Returns:
-            The seq of the first.
 
         Raises:
             InputInvalid: an item is not JSON, or has a picture that is not a handle; or the
@@ -114,16 +138,35 @@ class Session:
             UserError: another process holds the session (``SESSION_IN_USE``).
             StorageError: the database cannot be written.
         """
-        return await self._add(items, created_ms=created_ms, is_compaction=False)
+        work = self._adding(items, created_ms=created_ms)
+        return await self._store.write(work, shared=True)
+
+    def addition(self, items: Sequence[Item], *, untrusted: bool = False) -> Addition:
+        """Items for a transaction of the caller, which is shared: see `Store.write`.
+
+        Args:
+            items: as in `append`.
+            untrusted: content from outside comes into the session with them.
+
+        Raises:
+            InputInvalid: as `append`.
+        """
+        work = self._adding(items, untrusted=untrusted)
+        return Addition(items, untrusted=untrusted, add=work)
+
+    async def add(self, addition: Addition) -> None:
+        """Add items in a transaction of their own; raises as `append`."""
+        await self._store.write(addition.write, shared=True)
 
     async def compact(
         self, items: Sequence[Item], *, created_ms: Sequence[int] | None = None
-    ) -> int:
+    ) -> Appended:
         """Add items that replace, for a model, all items before them.
 
         Raises as `append` does.
         """
-        return await self._add(items, created_ms=created_ms, is_compaction=True)
+        work = self._adding(items, created_ms=created_ms, is_compaction=True)
+        return await self._store.write(work, shared=True)
 
     async def cut(self, from_seq: int) -> None:
         """Delete every item from a seq on. A model is then sent what it was sent before them.
@@ -153,12 +196,7 @@ class Session:
             InputInvalid: it was deleted (``NO_SUCH_SESSION``).
         """
         now_ms = milliseconds(self._clock())
-
-        def work(tx: Transaction) -> None:
-            if not tx.run("session_note_untrusted", id=self.id, now_ms=now_ms):
-                raise no_session(self.id)
-
-        await self._store.write(work, shared=True)
+        await self._store.write(lambda tx: self._note_untrusted(tx, now_ms), shared=True)
 
     async def page(self, *, from_seq: int = 0, limit: int = PAGE_ITEMS) -> list[StoredItem]:
         """At most ``limit`` items, from a seq on."""
@@ -184,18 +222,35 @@ class Session:
         """
         return (await self.load(open_calls=open_calls))[1]
 
-    async def load(self, *, open_calls: Collection[str] = ()) -> tuple[SessionAbout, list[Item]]:
-        """What is known about it, and its `history`; one transaction if it is short."""
+    async def load(
+        self, *, open_calls: Collection[str] = (), adding: Addition | None = None
+    ) -> tuple[SessionAbout, list[Item]]:
+        """What is known about it, and its `history`; one transaction if it is short.
+
+        ``adding`` is added in that transaction; what is returned is the session before it. Raises
+        as `append` if there is one.
+        """
 
         def work(tx: Transaction) -> tuple[SessionAbout, list[StoredItem]]:
             about = self._about(tx)
-            return about, self._page(tx, from_seq=about.sends_from, limit=PAGE_ITEMS)
+            first = self._page(tx, from_seq=about.sends_from, limit=PAGE_ITEMS)
+            if adding is not None:
+                adding.write(tx)
+            return about, first
 
-        about, first = await self._store.read(work)
+        if adding is None:
+            about, first = await self._store.read(work)
+        else:
+            about, first = await self._store.write(work, shared=True)
         sent = [stored.item for stored in first]
         if len(first) == PAGE_ITEMS:
-            sent += [stored.item async for stored in self.items(from_seq=first[-1].seq + 1)]
+            rest = self.items(from_seq=first[-1].seq + 1)
+            sent += [stored.item async for stored in rest if stored.seq < about.items]
         return about, repair_history(sent, open_calls=open_calls)
+
+    def _note_untrusted(self, tx: Transaction, now_ms: int) -> None:
+        if not tx.run("session_note_untrusted", id=self.id, now_ms=now_ms):
+            raise no_session(self.id)
 
     def _about(self, tx: Transaction) -> SessionAbout:
         row = tx.one("session_about", id=self.id)
@@ -205,21 +260,29 @@ class Session:
 
     def _page(self, tx: Transaction, *, from_seq: int, limit: int) -> list[StoredItem]:
         rows = tx.all("item_page", session_id=self.id, from_seq=from_seq, limit=limit)
+        # One text of many items is parsed faster than many texts.
+        items = json.loads(f"[{','.join(row['item'] for row in rows)}]")
         return [
-            StoredItem(seq=row["seq"], created_ms=row["created_ms"], item=decode_item(row["item"]))
-            for row in rows
+            StoredItem(seq=row["seq"], created_ms=row["created_ms"], item=item)
+            for row, item in zip(rows, items, strict=True)
         ]
 
-    async def _add(
-        self, items: Sequence[Item], *, created_ms: Sequence[int] | None, is_compaction: bool
-    ) -> int:
+    def _adding(
+        self,
+        items: Sequence[Item],
+        *,
+        created_ms: Sequence[int] | None = None,
+        is_compaction: bool = False,
+        untrusted: bool = False,
+    ) -> Callable[[Transaction], Appended]:
         texts = [encode_item(item) for item in items]
         preview = next(filter(None, map(_preview, items)), None)
-        times = created_ms or [milliseconds(self._clock())] * len(texts)
+        now_ms = milliseconds(self._clock())
+        times = created_ms or [now_ms] * len(texts)
         # An imported session is sorted by its own times.
         last_ms = max(times, default=0)
 
-        def work(tx: Transaction) -> int:
+        def work(tx: Transaction) -> Appended:
             if is_compaction:
                 tx.run("session_compacted", id=self.id)
             grown = tx.one(
@@ -228,14 +291,16 @@ class Session:
             if grown is None:
                 raise no_session(self.id)
             self._check_write(tx, self.id)
+            if untrusted:
+                self._note_untrusted(tx, now_ms)
             first_seq: int = grown["first_seq"]
             for seq, (text, made_ms) in enumerate(zip(texts, times, strict=True), start=first_seq):
                 tx.run("item_add", session_id=self.id, seq=seq, created_ms=made_ms, item=text)
                 for handle in set(_HANDLE.findall(text)):
                     tx.run("item_names", session_id=self.id, handle=handle, seq=seq)
-            return first_seq
+            return Appended(first_seq, grown["spent_nano"])
 
-        return await self._store.write(work, shared=True)
+        return work
 
 
 def encode_item(item: Item) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +15,7 @@ from limner.agent.rollout import encode_line
 from limner.agent.rollout_events import RolloutEvents
 from limner.agent.session import Session, SessionAbout
 from limner.agent.session_import import META_SETTINGS, ORIGINATOR
+from limner.base64_text import encode_base64
 from limner.content import Picture
 from limner.errors import StorageError
 from limner.pictures.placeholders import omitted, reason_of
@@ -151,7 +151,7 @@ def _inline_pictures(item: Item, parts: Mapping[str, Mapping[str, Any]]) -> Item
 
 
 def _data_url(picture: Picture, data: bytes) -> str:
-    return f"data:{picture.mime};base64,{base64.b64encode(data).decode()}"
+    return f"data:{picture.mime};base64,{encode_base64(data)}"
 
 
 def _from_thread(source: AsyncIterator[T], loop: asyncio.AbstractEventLoop) -> Iterator[T]:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from limner.agent.leases import Lease, Leases, refuse_elsewhere
 from limner.agent.session import (
     Session,
@@ -67,7 +69,7 @@ class Sessions:
             "created_ms": created_ms,
             "cwd": escape_surrogates(cwd),
             "name": None if name is None else escape_surrogates(name),
-            "settings": json.dumps(dict(settings or {})),
+            "settings": _as_text(settings or {}),
         }
         if not await self._store.write(lambda tx: tx.run("session_create", **row), shared=True):
             raise InputInvalid(
@@ -161,8 +163,7 @@ class Sessions:
         Raises:
             InputInvalid: there is no such session.
         """
-        text = json.dumps(dict(settings))
-        await self._change("session_configure", session_id, settings=text)
+        await self._change("session_configure", session_id, settings=_as_text(settings))
 
     async def archive(self, session_id: str) -> None:
         """Archive a session: it keeps everything, and is no longer listed.
@@ -258,6 +259,14 @@ def new_id() -> str:
     version, variant = 0x7 << 76, 0b10 << 62
     random = int.from_bytes(os.urandom(10)) & (0xFFF << 64 | (1 << 62) - 1)
     return str(uuid.UUID(int=made_ms << 80 | version | variant | random))
+
+
+def _as_text(settings: Mapping[str, Any]) -> str:
+    try:
+        return msgspec.json.encode(dict(settings)).decode()
+    except (UnicodeEncodeError, OverflowError):
+        # It is loaded for this alone: lone surrogates, and integers of any size.
+        return json.dumps(dict(settings))
 
 
 def _excerpt(item: Item, term: str) -> str | None:

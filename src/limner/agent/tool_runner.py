@@ -71,13 +71,12 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
     async def _store(self, item: Item, call: ToolCall, result: ToolResult) -> Item:
         """Store the output of a call and its cost; return the output."""
         tool = self.tools.get(call.name)
-        if result.untrusted:
-            await self.record.note_untrusted()
         if result.cost_nano and not (tool is not None and tool.keeps_books):
             session_id = self.context.session_id or ""
             await self.money.record_cost(
                 result.cost_nano, result.cost_source, session_id=session_id, tool=call.name
             )
         verbatim = tool is not None and tool.foreign
-        (output,) = await self.record.append(output_item(item, result, verbatim=verbatim))
+        made = output_item(item, result, verbatim=verbatim)
+        (output,) = await self.record.append(made, untrusted=result.untrusted)
         return output

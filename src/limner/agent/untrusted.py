@@ -7,8 +7,8 @@ the same tags each time.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
-from hashlib import sha256
 from typing import Any
 
 from limner.wires.items import Item, Part, map_parts
@@ -33,7 +33,7 @@ def is_untrusted(item: Item) -> bool:
 def fence(text: str, *, call_id: object) -> str:
     """The text of a call's output, between tags."""
     seed = f"{call_id}\n{text}".encode(errors="replace")
-    name = f"data-{sha256(seed).hexdigest()[:12]}"
+    name = f"data-{hashlib.sha256(seed).hexdigest()[:12]}"
     return f"<{name}>\n{text}\n</{name}>"
 
 

@@ -46,7 +46,7 @@ _RULES: Mapping[str, Callable[[Any], str]] = {
 # A name the caller made up is shown, but not at any length.
 _MAX_FIELD_CHARS = 100
 
-_NUMBER = re.compile(r"[+-]?[0-9]{1,19}(\.[0-9]{1,19})?")
+_NUMBER = r"[+-]?[0-9]{1,19}(\.[0-9]{1,19})?"
 _BOOLEANS = {"true": True, "false": False}
 _OWN_RULES = frozenset({"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"})
 
@@ -163,7 +163,7 @@ def _conform_text(rules: Mapping[str, Any], value: str) -> Any:
         return value
     if "boolean" in types and text.lower() in _BOOLEANS:
         return _BOOLEANS[text.lower()]
-    number = _NUMBER.fullmatch(text)
+    number = re.fullmatch(_NUMBER, text)
     if number is not None and number[1] is None and {"integer", "number"} & {*types}:
         return int(text)
     return float(text) if number is not None and "number" in types else value

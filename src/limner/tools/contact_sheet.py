@@ -199,7 +199,7 @@ class ContactSheetMaker(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     async def _given(self, name: str, context: ToolContext) -> SheetPicture:
-        image = await self.generator.planner.source_loader.take(name, context)
+        image = await self.generator.planner.source_loader().take(name, context)
         bought = await self.generator.money.purchases(image.handle, limit=1)
         cost_nano = bought[0].cost_nano if bought else None
         return SheetPicture(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from types import NoneType
 from typing import Annotated, Any, Generic, Literal, TypeVar, Union, cast, get_args, get_origin
@@ -17,7 +18,7 @@ import msgspec
 from msgspec import Meta
 
 from limner.errors import InputInvalid
-from limner.tools.arguments import conform
+from limner.tools.arguments import conform, is_blank
 from limner.tools.base import Outcome, Tool, ToolContext, ToolHints
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -193,6 +194,24 @@ def read_arguments(kind: type[S], arguments: Mapping[str, Any]) -> S:
         InputInvalid: one is missing or wrong.
     """
     return convert_arguments(kind, conform(argument_schema(kind), arguments, drop_blank=True))
+
+
+def read_words(kind: type[S], arguments: Mapping[str, Any]) -> S:
+    """As `read_arguments`, for the only arguments of a process: it makes a schema only if it must.
+
+    msgspec checks the same types and bounds. A schema understands more, and its errors are better.
+
+    Raises:
+        InputInvalid: one is missing or wrong.
+    """
+    declared = arguments_of(kind)
+    if arguments.keys() <= declared.keys() and all(
+        type(value) is declared[name].plain and not (isinstance(value, str) and is_blank(value))
+        for name, value in arguments.items()
+    ):
+        with suppress(InputInvalid):
+            return convert_arguments(kind, arguments)
+    return read_arguments(kind, arguments)
 
 
 def convert_arguments(kind: type[S], arguments: Mapping[str, Any]) -> S:

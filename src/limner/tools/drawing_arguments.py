@@ -1,7 +1,5 @@
 """What the drawing tools take -> an order: the caller's arguments with the defaults filled in."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 

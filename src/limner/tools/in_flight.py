@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import errno
 import hashlib
 import os
 import sys
 import time
 from collections.abc import Generator
-from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from limner.errors import OutputExists
 from limner.storage.temp_file import make_folder
 
 if sys.platform != "win32":
     import fcntl
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 CHECK_S = 0.1
 # A loop that does not run may run again, but a call in it cannot end while this close waits.
@@ -47,7 +50,7 @@ class InFlight:
         Raises:
             RuntimeError: it is closed.
         """
-        done = Future[None]()
+        done: Future[None] = concurrent.futures.Future()
         done.set_running_or_notify_cancel()  # a waiter that gives up must not cancel it
         self._calls[done] = asyncio.get_running_loop()
         try:

@@ -147,10 +147,16 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
             to=plan.output_format,
             cover=size if plan.choice.model.fit_to_size else None,
         )
-        output = await asyncio.to_thread(
-            self.output_bytes, image, service, request, plan.document, scene
-        )
-        path = await asyncio.to_thread(write, output)
+        delivered = file.path if image is master else None
+
+        def write_output() -> Path:
+            return write(
+                self.output_bytes(
+                    image, service, request, plan.document, scene, delivered=delivered
+                )
+            )
+
+        path = await asyncio.to_thread(_then_discard, file, write_output)
         await call.record_path(path)
         extras: dict[str, Any] = dict(receipt.extras)
         if plan.choice.notice is not None:
@@ -176,17 +182,30 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         request: ImageRequest,
         document: bytes | None = None,
         scene: Mapping[str, object] | None = None,
+        *,
+        delivered: Path | None = None,
     ) -> OutputBytes:
         """The bytes to write to the file of a picture, or of the SVG that it was drawn from.
 
-        A picture gets a label, unless there is a C2PA manifest, which signs every byte.
+        A picture gets a label, unless there is a C2PA manifest, which signs every byte. Its stored
+        bytes are checked, because the disk, a bucket or another program may have damaged them. The
+        file of a call that is still running needs no check: the bytes were hashed as they arrived,
+        and the worker has just decoded what this file contains.
+
+        Args:
+            picture: the picture.
+            service: who drew it.
+            request: what the service was asked for.
+            document: the SVG to write in its place.
+            scene: what later edits need.
+            delivered: the file into which this call received the picture, if it did.
 
         Raises:
             StorageError: the bytes of the picture are gone or damaged.
         """
         if document is not None:
             return OutputBytes(picture=picture, source=document, is_svg=True)
-        path = self.pictures.checked_path(picture)
+        path = self.pictures.checked_path(picture) if delivered is None else delivered
         if not self.metadata or _has_manifest(path):
             return OutputBytes(picture=picture, source=path)
         source_type: SourceType = "trainedAlgorithmicMedia"
@@ -277,6 +296,13 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         return self.write_or_rename(target, output)
 
 
+def _then_discard(file: IncomingFile, write: Callable[[], Path]) -> Path:
+    """Write the file of a picture that is recorded; then its job needs no file of its own."""
+    path = write()
+    file.discard()
+    return path
+
+
 def _lineage(plan: Plan, receipt: Receipt, scene: Mapping[str, object] | None) -> dict[str, Any]:
     """What is recorded about the origin of a picture: enough to order it again."""
     request = plan.request
@@ -312,7 +338,8 @@ def _handle_in(path: Path) -> str | None:
 
 
 def _has_manifest(path: Path) -> bool:
-    with disk_errors(doing="read", path=path), path.open("rb") as file:
+    # Only the heads of chunks are read: a buffer would read much more.
+    with disk_errors(doing="read", path=path), path.open("rb", buffering=0) as file:
         return has_manifest(file)
 
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from limner.errors import InputInvalid, NotFound, OutputExists, ReachDenied, UserError
 from limner.imaging.formats import OutputFormat
-from limner.pictures.take import Pictures
 from limner.storage.files import check_new
 from limner.tools.base import ApprovalPolicy, ToolContext
-from limner.tools.consent import approve_write
 from limner.tools.file_lookup import plain_path
+
+# Only a file that may be replaced is looked for among the pictures.
+if TYPE_CHECKING:
+    from limner.pictures.take import Pictures
 
 SOME_NAME = "new.png"
 FORMATS: Mapping[str, OutputFormat] = {
@@ -45,7 +48,7 @@ class OutputTarget(msgspec.Struct, frozen=True, kw_only=True):
 class OutputTargets(msgspec.Struct, frozen=True, kw_only=True):
     """Checks output paths; ``generated`` is the folder for files without one."""
 
-    pictures: Pictures
+    pictures: Callable[[], Pictures]
     approval: ApprovalPolicy
     generated: Path
 
@@ -60,10 +63,14 @@ class OutputTargets(msgspec.Struct, frozen=True, kw_only=True):
             OutputExists: there is a file that the call may not replace.
             StorageError: it cannot be written.
         """
+        if output_path is None:
+            # The name is chosen when the picture is there. Check now that one can be written.
+            check_new(self._some_name(context), overwrite=True)
+            return OutputTarget(path=None, overwrite=False, replaces=None)
         path = await self._resolve(output_path, context, overwrite=overwrite)
         replaces = None
         # A folder gets a file with a new name, which replaces nothing.
-        if path is not None and overwrite and not context.reach.by_person and not path.is_dir():
+        if overwrite and not context.reach.by_person and not path.is_dir():
             replaces = await self._replaced(path)
         return OutputTarget(
             path=path,
@@ -71,13 +78,9 @@ class OutputTargets(msgspec.Struct, frozen=True, kw_only=True):
             replaces=replaces,
         )
 
-    async def _resolve(
-        self, output_path: str | None, context: ToolContext, *, overwrite: bool
-    ) -> Path | None:
-        if output_path is None:
-            # The name is chosen when the picture is there. Check now that one can be written.
-            await asyncio.to_thread(check_new, self._some_name(context), overwrite=True)
-            return None
+    async def _resolve(self, output_path: str, context: ToolContext, *, overwrite: bool) -> Path:
+        from limner.tools.consent import approve_write  # noqa: PLC0415 - a quote may need none
+
         text = plain_path(output_path, field="output_path")
         path = await approve_write(text, context, self.approval, generated=self.generated)
         if path.is_dir():
@@ -95,7 +98,7 @@ class OutputTargets(msgspec.Struct, frozen=True, kw_only=True):
     async def _replaced(self, path: Path) -> str | None:
         """The picture that a model replaces: it may replace only what limner drew."""
         try:
-            replaced = await self.pictures.find_made(path)
+            replaced = await self.pictures().find_made(path)
         except NotFound:
             return None
         if replaced is None:

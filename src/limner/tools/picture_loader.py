@@ -18,6 +18,7 @@ from limner.content import Picture, format_bytes
 from limner.errors import CorruptImage, ImageTooLarge, UnrecognizedImage
 from limner.imaging.fit import FitRequest, Region
 from limner.imaging.formats import BY_NAME, HEAD_BYTES, Format, sniff
+from limner.imaging.limits import DEFAULT_LIMITS, limits_for
 from limner.pictures.fitting import FittedImage, Fitting
 from limner.pictures.take import MAX_PICTURE_BYTES, Pictures
 from limner.storage.files import open_plain
@@ -38,6 +39,13 @@ WITHOUT_LOSS = FitRequest(
     formats=("image/png",),
 )
 ANIMATED = "An animation: only its first frame was sent."
+
+
+def max_input_bytes(max_megapixels: int) -> int:
+    """The most bytes of a file that is inspected, for the setting `images.max_megapixels`."""
+    limits = limits_for(max_megapixels)
+    is_raised = limits.max_large_pixels > limits.max_pixels
+    return limits.max_file_bytes if is_raised else MAX_INPUT_BYTES
 
 
 class LoadedPicture(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +90,7 @@ class PictureLoader(msgspec.Struct, frozen=True, kw_only=True):
     fitting: Fitting
     accept: tuple[str, ...]
     auto_resize: bool
+    max_bytes: int = MAX_INPUT_BYTES
 
     async def load(
         self,
@@ -117,20 +126,34 @@ class PictureLoader(msgspec.Struct, frozen=True, kw_only=True):
             try:
                 picture = await self.pictures.take_file(path)
             except CorruptImage:
-                if region is not None:
+                if region is not None or path.stat().st_size > MAX_INPUT_BYTES:
                     raise
                 return await _undecoded(path, form)
-        whole_file = as_it_is or not self.auto_resize
+        # No worker decodes a large picture as a whole, and no service accepts it.
+        is_large = picture.width * picture.height > DEFAULT_LIMITS.max_pixels
+        whole_file = (as_it_is or not self.auto_resize) and not is_large
         if whole_file and region is None and picture.mime in model.formats:
             return await self._whole(path, picture, model)
+        fitted = None
         if as_it_is and region is not None:
-            fit, data = await self.pictures.give(picture, replace(WITHOUT_LOSS, region=region))
-            fitted = FittedImage(data=data, fit=fit)
-        else:
+            fitted = await self._without_loss(picture, region, is_large=is_large)
+        if fitted is None:
             fitted = await self.fitting.fit(
                 picture, model=model, region=region, images_in_request=images_in_request
             )
-        return _fitted(path, picture, fitted)
+        return _fitted(path, picture, fitted, is_large=is_large)
+
+    async def _without_loss(
+        self, picture: Picture, region: Region, *, is_large: bool
+    ) -> FittedImage | None:
+        """A region at full detail; None if a large picture can only be read at less."""
+        try:
+            fit, data = await self.pictures.give(picture, replace(WITHOUT_LOSS, region=region))
+        except ImageTooLarge:
+            if is_large:
+                return None
+            raise
+        return FittedImage(data=data, fit=fit)
 
     async def _whole(self, path: Path, picture: Picture, model: VisionModel) -> LoadedPicture:
         data = await self.pictures.original(picture)
@@ -153,16 +176,21 @@ class PictureLoader(msgspec.Struct, frozen=True, kw_only=True):
                 "content.",
                 hint=None if form is None else f"{path.name} is {form.label}.",
             )
-        if size_bytes > MAX_INPUT_BYTES:
+        if size_bytes > self.max_bytes:
             raise ImageTooLarge(
                 f"Image file too large: {format_bytes(size_bytes)} exceeds "
-                f"{format_bytes(MAX_INPUT_BYTES)} limit."
+                f"{format_bytes(self.max_bytes)} limit."
             )
         return form
 
 
-def _fitted(path: Path, picture: Picture, fitted: FittedImage) -> LoadedPicture:
+def _fitted(path: Path, picture: Picture, fitted: FittedImage, *, is_large: bool) -> LoadedPicture:
     fits = (fitted, *fitted.tiles)
+    note = ANIMATED if fitted.fit.animated and not fitted.fit.untouched else None
+    if is_large:
+        size, part = f"{picture.width}x{picture.height}", fitted.fit.part
+        shown = f"{fitted.width}x{fitted.height}"
+        note = f"Of {size} pixels, {part.width}x{part.height} were sent as {shown}."
     counts = [fit.tokens for fit in fits]
     return LoadedPicture(
         path=path,
@@ -170,7 +198,7 @@ def _fitted(path: Path, picture: Picture, fitted: FittedImage) -> LoadedPicture:
         model_pictures=tuple(ModelPicture(mime=fit.mime, data=fit.data) for fit in fits),
         fits=fits,
         tokens=None if None in counts else sum(count or 0 for count in counts),
-        note=ANIMATED if fitted.fit.animated and not fitted.fit.untouched else None,
+        note=note,
     )
 
 

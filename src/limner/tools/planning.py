@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -21,9 +21,12 @@ from limner.pictures.request import MAX_SEED, ImageRequest
 from limner.providers.base import ProviderSpec
 from limner.providers.choice import AUTO, Choice, DrawingNeeds, choose, find_provider
 from limner.tools.base import ApprovalPolicy, ToolContext
-from limner.tools.drawing_arguments import Order
+from limner.tools.drawing_arguments import DrawingInputs, Order
 from limner.tools.output_target import OutputTargets
-from limner.tools.sources import SourceLoader
+
+# Most orders are drawn from words alone: they need no stored picture.
+if TYPE_CHECKING:
+    from limner.tools.sources import Mask, SourceLoader
 
 DEFAULT_SIZE = Size(1024, 1024)
 
@@ -77,7 +80,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 class Planner(msgspec.Struct, frozen=True, kw_only=True):
     """Turns orders into plans; it spends nothing, sends nothing and writes nothing."""
 
-    source_loader: SourceLoader
+    source_loader: Callable[[], SourceLoader]
     specs: Callable[[], Mapping[str, ProviderSpec]]
     key_of: Callable[[str], str | None]
     approval: ApprovalPolicy
@@ -85,6 +88,8 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
 
     async def plan(self, order: Order, context: ToolContext, *, today: date) -> Plan:
         """Decide, and check everything that can be checked for free.
+
+        An order with neither pictures nor an output path waits for nothing.
 
         Raises:
             UserError: no model can draw the order as it is.
@@ -94,11 +99,8 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             StorageError: it cannot be written.
         """
         _check_text(order)
-        inputs, arguments = order.inputs, order.arguments
-        sources = [await self.source_loader.take(name, context) for name in inputs.sources]
-        mask = None
-        if sources:
-            mask = await self.source_loader.mask(inputs.mask, inputs.region, sources[0], context)
+        arguments = order.arguments
+        sources, mask = await self._load_sources(order.inputs, context)
         needs = _needs(order, sources, has_mask=mask is not None)
         specs = self.specs()
         for name in {*order.fallback} - {AUTO}:
@@ -118,12 +120,10 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             arguments.output_path, context, overwrite=arguments.overwrite
         )
         request = _request(order, model, model.nearest_size(needs.size))
-        if model.edit is not None and sources:
-            fitted = await self.source_loader.fit(sources, model.edit)
-            request = replace(request, sources=fitted)
-            if mask is not None:
-                marked = await self.source_loader.fit_mask(mask, sources[0], fitted[0], model.edit)
-                request = replace(request, mask=marked)
+        untrusted = False
+        if sources:
+            request = await self._with_sources(request, model, sources, mask)
+            untrusted = not await self.source_loader().are_drawn_here(sources, mask)
         return Plan(
             request=request,
             choice=choice,
@@ -136,9 +136,36 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             output_format=order.output_format,
             document=order.document,
             scene=order.scene,
-            untrusted=not await self.source_loader.are_drawn_here(sources, mask),
+            untrusted=untrusted,
             after_untrusted=context.has_read_untrusted,
         )
+
+    async def _load_sources(
+        self, inputs: DrawingInputs, context: ToolContext
+    ) -> tuple[list[Picture], Mask | None]:
+        """The pictures to draw from, and what marks the part of the first that may change."""
+        if not inputs.sources:
+            return [], None
+        loader = self.source_loader()
+        sources = [await loader.take(name, context) for name in inputs.sources]
+        return sources, await loader.mask(inputs.mask, inputs.region, sources[0], context)
+
+    async def _with_sources(
+        self,
+        request: ImageRequest,
+        model: ImageModel,
+        sources: Sequence[Picture],
+        mask: Mask | None,
+    ) -> ImageRequest:
+        """The request with its pictures and its mask, as the model takes them."""
+        if model.edit is None:
+            return request
+        loader = self.source_loader()
+        fitted = await loader.fit(sources, model.edit)
+        if mask is None:
+            return replace(request, sources=fitted)
+        marked = await loader.fit_mask(mask, sources[0], fitted[0], model.edit)
+        return replace(request, sources=fitted, mask=marked)
 
 
 def quote_of(request: ImageRequest, model: ImageModel) -> Quote:

@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol, cast, runtime_checkable
 import msgspec
 from msgspec.structs import replace
 
+from limner.base64_text import encode_base64
 from limner.content import Discreet
 
 WIRES = {
@@ -52,7 +53,8 @@ class ModelPicture(Discreet, frozen=True, kw_only=True):
 
     def with_base64(self) -> ModelPicture:
         """The picture with its ``quoted_base64``."""
-        return replace(self, quoted_base64=self.quoted_base64 or msgspec.json.encode(self.data))
+        quoted = self.quoted_base64 or f'"{encode_base64(self.data)}"'.encode()
+        return replace(self, quoted_base64=quoted)
 
     def json_text(self, start: str = "") -> PictureText:
         """Its base64 after this start, as a JSON string for `encode_body`."""

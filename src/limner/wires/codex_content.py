@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from limner.base64_text import encode_base64
 from limner.errors import InputInvalid
 from limner.wires.base import ModelPicture
 from limner.wires.content_parts import (
@@ -14,7 +15,6 @@ from limner.wires.content_parts import (
     PartSupport,
     PartWriter,
     PlacedPicture,
-    encode_base64,
     join_text,
 )
 from limner.wires.incoming_media import Incoming, RawAudio, parse_picture
@@ -52,7 +52,7 @@ def _items(part: ContentPart, writer: PartWriter) -> list[dict[str, Any]]:
 def _item(part: Part) -> dict[str, Any]:
     if not isinstance(part, PlacedPicture):
         return {"type": "inputText", "text": join_text([part])}
-    url = f"data:{part.image.mime};base64,{encode_base64(part.image)}"
+    url = f"data:{part.image.mime};base64,{encode_base64(part.image.data)}"
     return {"type": "inputImage", "imageUrl": url}
 
 

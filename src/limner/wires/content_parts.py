@@ -6,7 +6,6 @@ is an error. An audio clip is sent, or a text says why not.
 
 from __future__ import annotations
 
-from binascii import b2a_base64
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
@@ -279,11 +278,6 @@ def media(parts: Iterable[Part]) -> list[Medium]:
 def join_text(parts: Iterable[Part]) -> str:
     """The parts as one text, with a name in place of each picture and audio clip."""
     return "\n".join(part if isinstance(part, str) else f"[{part.name}]" for part in parts)
-
-
-def encode_base64(image: ModelPicture) -> str:
-    """A picture's bytes as text, for callers that encode the JSON later."""
-    return b2a_base64(image.data, newline=False).decode()
 
 
 def replace_surrogates(text: str) -> str:

@@ -88,9 +88,9 @@ ContentPart = (
     InputText | OutputText | Refusal | InputImage | InputAudio | EncryptedContent | Unknown
 )
 
+_TEXTS = {"input_text": InputText, "output_text": OutputText}
 _PARTS: Mapping[str, type[_View]] = {
-    "input_text": InputText,
-    "output_text": OutputText,
+    **_TEXTS,
     "refusal": Refusal,
     "input_image": InputImage,
     "input_audio": InputAudio,
@@ -337,6 +337,12 @@ def view(item: Item) -> View:
     return cast("View", _tagged(item if "type" in item else {"type": "message", **item}, _KINDS))
 
 
+def view_type(item: Item) -> type[_View]:
+    """The type of an item's `view`, without a check of its members."""
+    kind: object = item.get("type", "message")
+    return _KINDS.get(kind, Unknown) if isinstance(kind, str) else Unknown
+
+
 def check(item: Item) -> View:
     """The view of an item that can be sent.
 
@@ -373,7 +379,12 @@ def _part(part: object) -> ContentPart:
         return InputText(text=part)
     if not isinstance(part, dict):
         return Unknown(kind=type(part).__name__)
-    return cast("ContentPart", _tagged(cast("dict[str, Any]", part), _PARTS))
+    found: dict[str, Any] = part  # pyright: ignore[reportUnknownVariableType] - JSON
+    kind, text = found.get("type"), found.get("text")
+    # Most parts are text; a long conversation has many.
+    if isinstance(kind, str) and kind in _TEXTS and isinstance(text, str):
+        return _TEXTS[kind](text=text)
+    return cast("ContentPart", _tagged(found, _PARTS))
 
 
 def _tagged(found: Mapping[str, Any], kinds: Mapping[str, type[V]]) -> V | Unknown:

@@ -24,6 +24,7 @@ PictureWithPath = tuple[Picture, Path | None]
 PICTURE_TAGS = ("<image name=", "</image>")
 
 _TEXT, _IMAGE, _AUDIO = "input_text", "input_image", "input_audio"
+TEXTS = (_TEXT, "output_text")
 _PART_FIELDS = ("content", "output")
 _BARE_BASE64 = "data:;base64,"
 
@@ -149,6 +150,30 @@ def iter_parts(item: Item) -> Iterator[Part]:
             for part in cast("list[object]", value):
                 if isinstance(part, dict):
                     yield cast("Part", part)
+
+
+def has_only_text(item: Item) -> bool:
+    """Whether an item has no part but plain text, as most items of a long conversation.
+
+    Such an item has no media, and `map_parts` would return an equal one.
+    """
+    if item.get("type") == GENERATED:
+        return False
+    for field in _PART_FIELDS:
+        value: object = item.get(field)
+        if value is None or isinstance(value, str):
+            continue
+        if not isinstance(value, list) or not all(map(is_text, cast("list[object]", value))):
+            return False
+    return True
+
+
+def is_text(part: object) -> bool:
+    """Whether a part is plain text."""
+    if not isinstance(part, dict):
+        return False
+    found = cast("Part", part)
+    return found.get("type") in TEXTS and isinstance(found.get("text"), str)
 
 
 def map_parts(item: Item, fn: Callable[[Part], Part]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from limner.base64_text import encode_base64
 from limner.errors import InputInvalid
 from limner.wires.base import ModelPicture
 from limner.wires.content_parts import (
@@ -14,7 +15,6 @@ from limner.wires.content_parts import (
     PartSupport,
     PartWriter,
     PlacedPicture,
-    encode_base64,
     join_text,
 )
 from limner.wires.incoming_media import Incoming, Omitted, RawAudio, parse_picture
@@ -54,7 +54,11 @@ def _blocks(part: ContentPart, writer: PartWriter) -> list[dict[str, Any]]:
 def _block(part: Part) -> dict[str, Any]:
     if not isinstance(part, PlacedPicture):
         return {"type": "text", "text": join_text([part])}
-    return {"type": "image", "data": encode_base64(part.image), "mimeType": part.image.mime}
+    return {
+        "type": "image",
+        "data": encode_base64(part.image.data),
+        "mimeType": part.image.mime,
+    }
 
 
 class _Resource(msgspec.Struct, rename="camel"):

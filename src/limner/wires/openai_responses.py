@@ -159,9 +159,9 @@ def _items(turn: Turn) -> list[dict[str, Any]]:
 
 
 def _part(part: Part) -> dict[str, Any]:
-    if isinstance(part, NativePart):
-        return {key: value for key, value in part.native.items() if value is not None}
     if isinstance(part, str):
+        if isinstance(part, NativePart):
+            return {key: value for key, value in part.native.items() if value is not None}
         return {"type": "input_text", "text": part}
     if isinstance(part, AudioClip):
         return {"type": "input_audio", "audio_url": part.url}

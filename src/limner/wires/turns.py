@@ -54,11 +54,13 @@ from limner.wires.item_views import (
     View,
     WebSearchCall,
     view,
+    view_type,
 )
 
 AnyCall = FunctionCall | CustomToolCall
 AnyOutput = FunctionCallOutput | CustomToolCallOutput
 UserRole = Literal["user", "developer", "system"]
+_USER_ROLES = frozenset(get_args(UserRole))
 
 
 _START_NOT_SHOWN = "(The beginning of the conversation is not shown.)"
@@ -151,8 +153,10 @@ class AssistantTurn(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def trimmed_steps(self) -> Sequence[Step]:
         """The steps without reasoning at the end, which most services refuse."""
-        last = max(at for at, step in enumerate(self.steps) if not isinstance(step, ReasoningPart))
-        return self.steps[: last + 1]
+        end = len(self.steps)
+        while isinstance(self.steps[end - 1], ReasoningPart):
+            end -= 1
+        return self.steps[:end]
 
 
 class ToolTurn(msgspec.Struct, frozen=True, kw_only=True):
@@ -181,9 +185,9 @@ def left_out(items: Iterable[Mapping[str, Any]], api: str) -> list[str]:
     """The kinds of items that a model behind this API is not sent in any form, each once."""
     found: dict[str, None] = {}
     for item in items:
-        seen = view(item)
-        is_summary = isinstance(seen, Compaction | ContextCompaction)
-        if isinstance(seen, Unknown) or (is_summary and api != NATIVE_API):
+        seen = view_type(item)
+        is_summary = seen in (Compaction, ContextCompaction)
+        if seen is Unknown or (is_summary and api != NATIVE_API):
             found[str(item.get("type"))[:_MAX_ID_CHARS]] = None
     return list(found)
 
@@ -354,7 +358,7 @@ class _TurnBuilder:
     def _add_question(self, item: Message) -> None:
         parts = self._writer.write(item.parts)
         # An unknown role must not make every later request fail.
-        role = item.role if item.role in get_args(UserRole) else "user"
+        role = item.role if item.role in _USER_ROLES else "user"
         if parts:
             # A message that came before the outputs is sent after them.
             self._later.append(UserTurn(role=cast("UserRole", role), parts=parts))

@@ -41,7 +41,7 @@ class ToolParts(msgspec.Struct, frozen=True, kw_only=True):
     inspector: Inspector
     renderer: SourceRenderer
     transformer: PictureTransformer
-    checker: PictureChecker
+    checker: Callable[[], PictureChecker]
     defaults: DrawingDefaults
     pictures: Pictures
     handles: Handles

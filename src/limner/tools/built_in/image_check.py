@@ -70,7 +70,7 @@ def build(parts: ToolParts) -> Tool:
     """Build the tool."""
 
     async def run(arguments: CheckArguments, context: ToolContext) -> Outcome:
-        found = await parts.checker.check(arguments, context)
+        found = await parts.checker().check(arguments, context)
         shown: tuple[Picture, ...] = () if found.sheet_image is None else (found.sheet_image,)
         return Outcome(
             value=as_value(found),

@@ -1,7 +1,5 @@
 """The tool `image_generate`: a prompt in, a PNG on disk and its facts out."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from msgspec import Meta
