@@ -46,6 +46,11 @@ def test_cleaning_twice_changes_nothing_more(text: str) -> None:
     assert clean_line(clean_line(text)) == clean_line(text)
 
 
+def test_every_text_that_may_stay_as_it_is_is_what_a_thorough_look_leaves_too() -> None:
+    shown = "".join(chr(code) for code in range(0x110000) if clean_text(chr(code)) == chr(code))
+    assert clean_text(f"\x1b{shown}") == f"\\u001b{shown}"
+
+
 @given(st.text(st.characters(exclude_categories=["Cc", "Cf", "Cs", "Zl", "Zp", "Cn"])))
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert clean_text(text) == text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from copy import copy
 from datetime import datetime
 from decimal import Decimal
 from functools import cache, cached_property, partial
@@ -34,7 +33,6 @@ from limner.dollars import usd_to_nano
 from limner.errors import ImageError
 from limner.pictures.request import Progress
 from limner.settings import BudgetSettings, Settings
-from limner.storage.blobs import parse_handle
 from limner.storage.reach import Reach
 from limner.tools.base import (
     ApprovalPolicy,
@@ -44,7 +42,6 @@ from limner.tools.base import (
     answer_no,
     ignore_progress,
 )
-from limner.wires.base import HANDLE_URL
 
 if TYPE_CHECKING:
     from limner.agent.session_export import ExportedSession
@@ -181,7 +178,8 @@ class Limner:
     _internal = frozenset(
         {"components", "conversation_registry", "conversation_tools", "person"}
         | {"read_audio", "take_with_path"}
-        | {"draw", "plan", "recover", "delivered_file", "job_state", "close_job", "adopt_budget"}
+        | {"draw", "plan", "recover"}
+        | {"delivered_file", "job_state", "close_job", "adopt_budget"}
     )
 
     def __dir__(self) -> list[str]:
@@ -764,6 +762,8 @@ class Limner:
         Raises:
             InputInvalid: this is a scope, the name is blank, or the budget is not an amount.
         """
+        from copy import copy
+
         child = copy(self)
         child.components = self.components.scoped(name, budget_usd=budget_usd)
         return child
@@ -843,7 +843,9 @@ def handle_of(picture: str | Picture | GeneratedImage) -> str:
     Raises:
         InputInvalid: the text is not a handle.
     """
+    from limner.storage.blobs import parse_handle
     from limner.tools.output_file import GeneratedImage
+    from limner.wires.base import HANDLE_URL
 
     if isinstance(picture, GeneratedImage):
         picture = picture.image

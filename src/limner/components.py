@@ -13,7 +13,6 @@ import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from copy import copy
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property, partial
@@ -30,10 +29,8 @@ from limner.money.caps import Caps
 from limner.net.per_loop import PerLoop
 from limner.settings import BudgetSettings, Settings, load
 from limner.settings.variables import Variables
-from limner.storage.blobs import Blobs, BlobStore
 from limner.storage.home import Home, shared_folder
 from limner.storage.keys import Keys
-from limner.storage.store import Store
 from limner.tools.base import ApprovalPolicy
 from limner.tools.in_flight import InFlight
 
@@ -67,7 +64,9 @@ if TYPE_CHECKING:
     from limner.rendering.canvas import RenderedDocument
     from limner.rendering.elements import Document
     from limner.rendering.sources import CompiledSource, SourceFormat
+    from limner.storage.blobs import BlobStore
     from limner.storage.incoming_files import Incoming
+    from limner.storage.store import Store
     from limner.tools.batches import Batches
     from limner.tools.built_in import ToolParts
     from limner.tools.contact_sheet import ContactSheetMaker
@@ -81,10 +80,10 @@ if TYPE_CHECKING:
     from limner.tools.planning import Planner
     from limner.tools.registry import ToolRegistry
     from limner.tools.rendering import SourceRenderer
+    from limner.tools.sources import SourceLoader
     from limner.tools.transformation import PictureTransformer
 
 T = TypeVar("T")
-logger = logging.getLogger("limner")
 
 
 async def _close_quietly(opened: Any) -> None:
@@ -92,6 +91,7 @@ async def _close_quietly(opened: Any) -> None:
     try:
         await opened.aclose()
     except (OSError, RuntimeError, MemoryError, LimnerError) as error:
+        logger = logging.getLogger("limner")  # here, because most quotes load no `logging`
         logger.warning("A part of limner could not be closed: %s", error)
         logger.debug("It failed here:", exc_info=error)
 
@@ -173,6 +173,8 @@ class Components:
     @part
     def blobs(self) -> BlobStore:
         """The bytes of pictures: in the home, in a shared folder or in a bucket."""
+        from limner.storage.blobs import Blobs
+
         address = self.settings.blobs
         return Blobs(self.home.blobs) if address is None else self.blobs_at(address)
 
@@ -183,6 +185,8 @@ class Components:
             StorageError: the shared folder does not exist, or a variable is wrong.
         """
         if (folder := shared_folder(address)) is not None:
+            from limner.storage.blobs import Blobs
+
             # A folder that is not mounted must not become a folder of this machine.
             if not folder.is_dir():
                 raise StorageError(
@@ -203,6 +207,8 @@ class Components:
     @part
     def store(self) -> Store:
         """The database."""
+        from limner.storage.store import Store
+
         return Store(self.home.database, url=self.settings.store)
 
     @part
@@ -243,17 +249,27 @@ class Components:
     @part
     def imaging(self) -> Imaging:
         """The workers that decode and encode pictures."""
+        from limner.imaging.limits import limits_for
         from limner.imaging.pool import Imaging
         from limner.imaging.process import RENDERING_WORKER
 
-        return Imaging(accept=self.settings.images.accept, program=RENDERING_WORKER)
+        images = self.settings.images
+        limits = limits_for(images.max_megapixels)
+        return Imaging(accept=images.accept, limits=limits, program=RENDERING_WORKER)
 
     @part
     def pictures(self) -> Pictures:
         """Takes pictures in and gives them out."""
+        from limner.imaging.limits import limits_for
         from limner.pictures.take import Pictures
 
-        return Pictures(blobs=self.blobs, store=self.store, imaging=self.imaging, clock=self.clock)
+        return Pictures(
+            blobs=self.blobs,
+            store=self.store,
+            imaging=self.imaging,
+            clock=self.clock,
+            max_bytes=limits_for(self.settings.images.max_megapixels).max_file_bytes,
+        )
 
     @part
     def fitting(self) -> Fitting:
@@ -332,13 +348,19 @@ class Components:
         return all_specs(embedded=self.settings.images.embedded)
 
     @part
+    def source_loader(self) -> SourceLoader:
+        """Loads the pictures that pictures are drawn from."""
+        from limner.tools.sources import SourceLoader
+
+        return SourceLoader(pictures=self.pictures, handles=self.handles)
+
+    @part
     def planner(self) -> Planner:
         """Decides who draws a picture, what it costs and where it goes."""
         from limner.tools.planning import Planner
-        from limner.tools.sources import SourceLoader
 
         return Planner(
-            source_loader=SourceLoader(pictures=self.pictures, handles=self.handles),
+            source_loader=lambda: self.source_loader,
             specs=lambda: self.specs,
             key_of=self.keys.get,
             approval=self._approval,
@@ -375,7 +397,9 @@ class Components:
         from limner.tools.output_target import OutputTargets
 
         return OutputTargets(
-            pictures=self.pictures, approval=self._approval, generated=self.home.generated
+            pictures=lambda: self.pictures,
+            approval=self._approval,
+            generated=self.home.generated,
         )
 
     @part
@@ -385,7 +409,7 @@ class Components:
 
         generator = self.generator
         return PictureTransformer(
-            sources=generator.planner.source_loader,
+            sources=self.source_loader,
             targets=self._targets,
             output=generator.output,
             in_flight=self._in_flight,
@@ -440,7 +464,7 @@ class Components:
         from limner.imaging.formats import accepted_formats
         from limner.tools.answer_cache import AnswerCache
         from limner.tools.inspection import TOOL, Inspector
-        from limner.tools.picture_loader import PictureLoader
+        from limner.tools.picture_loader import PictureLoader, max_input_bytes
 
         images = self.settings.images
         return Inspector(
@@ -452,6 +476,7 @@ class Components:
                 fitting=self.fitting,
                 accept=accepted_formats(images.accept),
                 auto_resize=images.auto_resize,
+                max_bytes=max_input_bytes(images.max_megapixels),
             ),
             money=self.money,
             approval=self._approval,
@@ -470,7 +495,7 @@ class Components:
 
         generator = self.generator
         return PictureChecker(
-            sources=generator.planner.source_loader,
+            sources=self.source_loader,
             targets=self._targets,
             output=generator.output,
             imaging=self.imaging,
@@ -497,7 +522,7 @@ class Components:
             inspector=self.inspector,
             renderer=self.renderer,
             transformer=self.transformer,
-            checker=self.checker,
+            checker=lambda: self.checker,
             defaults=self.drawing_defaults,
             pictures=self.pictures,
             handles=self.handles,
@@ -686,6 +711,8 @@ class Components:
         Raises:
             InputInvalid: this is a scope, the name is blank, or the budget is not an amount.
         """
+        from copy import copy
+
         if self._is_scope or not name.strip():
             what = "A scope has no scopes." if self._is_scope else "A scope needs a name."
             raise InputInvalid(what, field="scope")
@@ -752,13 +779,15 @@ class Components:
         return next((self.models.key(model) for model in models), None)
 
     def _model(self, model: KnownModel, *, kind: str) -> Model:
-        from limner.eyes.model import EyesModel
-        from limner.models import offline
         from limner.models.registry import EYES, OFFLINE
 
         if model.name == EYES:
+            from limner.eyes.model import EyesModel
+
             return EyesModel(self.eyes)
         if model.name == OFFLINE:
+            from limner.models import offline
+
             return offline.OfflineModel()
         from limner.models.remote import RemoteModel
 

@@ -11,6 +11,7 @@ import re
 
 # Control characters, line and paragraph separators, marks of direction, invisible tags and
 # annotations, and halves of surrogate pairs. The joiners of emoji and of Persian stay.
+_TAGS = "\U000e0000"
 _UNSAFE = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff"
@@ -21,6 +22,10 @@ _IN_TEXT = f"[{_UNSAFE}]"
 
 def clean_text(text: str) -> str:
     """Text of several lines for a terminal; line ends and tabs stay."""
+    shown = text.replace("\n", "").replace("\t", "")
+    # As most texts are. Some invisible tags count as printable.
+    if shown.isprintable() and max(shown, default="") < _TAGS:
+        return text
     return re.sub(_IN_TEXT, lambda match: _escape(match[0]), text)
 
 

@@ -131,7 +131,8 @@ class HistogramMetric(_Series[_Distribution]):
         """Count an event that took so long."""
         with self._lock:
             key = self._key(labels)
-            found = self._values.setdefault(key, _Distribution(len(self.buckets_s)))
+            if (found := self._values.get(key)) is None:
+                found = self._values[key] = _Distribution(len(self.buckets_s))
             found.counts[bisect_left(self.buckets_s, seconds)] += 1
             found.sum_s += seconds
 

@@ -92,8 +92,11 @@ def _has_header(folder: str, header: bytes) -> bool:
     for name in names:
         if not is_egg and not name.lower().endswith((".dist-info", ".egg-info")):
             continue
+        path = f"{folder}/{name}/entry_points.txt"
+        if not os.access(path, os.F_OK):  # most packages have none, and an error takes longer
+            continue
         try:
-            with open(f"{folder}/{name}/entry_points.txt", "rb") as file:  # noqa: PTH123
+            with open(path, "rb", buffering=0) as file:  # noqa: PTH123
                 if header in file.read():
                     return True
         except (FileNotFoundError, NotADirectoryError, PermissionError):

@@ -28,6 +28,19 @@ class ThreadPool(ThreadPoolExecutor):
         self._late: list[threading.Thread] = []
         self._closed = False
 
+    def wake(self, fn: Callable[[], object], /) -> None:
+        """Run a function that finds its work by itself; it may also run when there is none.
+
+        Raises:
+            RuntimeError: as `submit`.
+        """
+        try:
+            super().submit(fn)
+        except RuntimeError:
+            if self._closed:
+                raise
+            self._run_late(fn)
+
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run a function on a thread of the pool.
 
@@ -49,23 +62,24 @@ class ThreadPool(ThreadPoolExecutor):
         except RuntimeError:
             if self._closed:
                 raise
-            # Python closed the pool, not its owner: each function gets a new thread.
-            self._run_late(work, turn)
+            try:
+                self._run_late(work)
+            except RuntimeError:
+                if turn.acquire(blocking=False):
+                    raise
+                # A thread of the pool has taken it in the meantime.
         return future
 
-    def _run_late(self, work: Callable[[], None], turn: threading.Lock) -> None:
+    def _run_late(self, work: Callable[[], object]) -> None:
+        """Python closed the pool, not its owner: each function gets a new thread."""
+
         def wait_and_work() -> None:
             with self._turns:
                 work()
 
         # A daemon: the thread that waits for the result keeps the program alive.
         thread = threading.Thread(target=wait_and_work, name=self._name, daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:
-            if turn.acquire(blocking=False):
-                raise
-            return  # a thread of the pool has taken it in the meantime
+        thread.start()
         self._late.append(thread)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:

@@ -82,7 +82,10 @@ class Workshop:
         self.cwd, self.limner_home = folder / "work", folder / ".limner"
         self.ids: dict[str, str] = {}
         bin_folder = folder / "bin"
-        for made in (bin_folder, folder / "projects" / "site", self.cwd / "docs" / "images"):
+        for made in (
+            *(bin_folder, folder / "projects" / "site"),
+            *(self.cwd / "docs" / "images", self.cwd / "scans"),
+        ):
             made.mkdir(parents=True)
         program = bin_folder / "limner"
         program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m limner "$@"\n')
@@ -91,6 +94,8 @@ class Workshop:
         picture = Image.new("RGB", (3200, 700), "teal")
         for name in PICTURES:
             picture.save(self.cwd / name)
+        # Above 100 megapixels, and not among the pictures that another example names by "*.png".
+        Image.new("1", (20_000, 18_000)).save(self.cwd / "scans" / "site.png")
         for name, text in FILES.items():
             (self.cwd / name).write_text(text)
         assert self.type("limner batch run rows.jsonl").returncode == 0

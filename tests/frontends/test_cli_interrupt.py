@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
+import sys
 
 import pytest
 from tests.frontends.cli_process import CommandLine, Done
@@ -135,3 +137,29 @@ async def test_a_batch_ends_its_rows_in_flight_and_a_second_interruption_stops_t
     assert "goes on; no row is paid twice." in " ".join(done.err.split())
     left = cli.run("batch", "status", "rows.jsonl", "--json").json
     assert (left["rows"]["failed"], left["unknown_usd"]) == (1, 0.013515)
+
+
+def test_a_press_before_the_work_begins_is_not_lost() -> None:
+    script = """
+import asyncio, signal
+from limner.errors import Cancelled
+from limner.frontends.cli.terminal import wait_for
+
+class Pressed(asyncio.DefaultEventLoopPolicy):
+    def new_event_loop(self):
+        signal.raise_signal(signal.SIGINT)
+        return super().new_event_loop()
+
+async def work():
+    print("began")
+
+asyncio.set_event_loop_policy(Pressed())
+try:
+    wait_for(work)
+except Cancelled as error:
+    print(error.message, signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "Interrupted. True\n"

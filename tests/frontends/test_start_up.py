@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,9 +10,13 @@ from pathlib import Path
 
 import pytest
 
-# The modules of limner that were needed when this was written: 42 for the answer to `initialize`,
-# 108 for a quote.
-MAX_MODULES, MAX_QUOTE_MODULES = 43, 109
+from limner.frontends.cli import app_server
+from limner.frontends.cli.parser import Parser
+
+# The modules of limner that were needed when this was written: 38 for the answer to `initialize`,
+# 75 for a quote.
+MAX_MODULES, MAX_QUOTE_MODULES = 38, 75
+HELLO = '{"id":0,"method":"initialize","params":{"clientInfo":{"name":"test","version":"1"}}}\n'
 
 
 def test_initialize_is_answered_with_few_modules(tmp_path: Path) -> None:
@@ -25,9 +30,70 @@ def test_initialize_is_answered_with_few_modules(tmp_path: Path) -> None:
     assert len(own) <= MAX_MODULES, sorted(own)
 
 
+def test_a_server_without_options_greets_with_no_parser_and_no_module_that_it_does_not_use(
+    tmp_path: Path,
+) -> None:
+    loaded, answer = _imports(["app-server"], tmp_path, told=HELLO)
+    assert answer.startswith('{"id":0,"result":')
+    needless = {"_hashlib", "_json", "_locale", "_sqlite3", "_ssl", "argparse", "ast", "binascii"}
+    needless |= {"limner.frontends.json_log", "limner.metrics", "nt"}
+    assert needless & loaded == set()
+
+
+def test_a_quote_uses_neither_an_event_loop_nor_tls_nor_a_database_nor_a_hash(
+    tmp_path: Path,
+) -> None:
+    loaded, answer = _imports(["generate", "a robot", "--dry-run"], tmp_path)
+    assert answer == "$0.00\n"
+    needless = {"_hashlib", "_json", "_socket", "_sqlite3", "_ssl", "ast", "asyncio.events"}
+    needless |= {"concurrent.futures._base", "dis", "linecache", "nt", "string", "weakref"}
+    needless |= {"limner.imaging.pool", "limner.pictures.take", "limner.storage.store"}
+    assert needless & loaded == set()
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ([], None),
+        (["--out", "robot.webp"], "robot.webp"),
+        (["--out", "new/folder/robot.png", "--count", "2"], "new/folder/robot.png"),
+    ],
+)
+def test_a_quote_says_the_same_with_and_without_an_event_loop(
+    tmp_path: Path, words: list[str], shown: str | None
+) -> None:
+    _, answer = _imports(["generate", "a robot", "--dry-run", "--json", *words], tmp_path)
+    assert json.loads(answer) == {
+        "cost_usd": 0.0,
+        "exact": True,
+        "cost_source": "table",
+        "provider": "illustrator",
+        "model": "limner-illustrator",
+        "dimensions": {"width": 1024, "height": 1024},
+        "quality": "standard",
+        "output_path": None if shown is None else str(tmp_path / shown),
+        "notice": None,
+    }
+
+
+def test_without_words_a_server_has_the_defaults_of_its_options() -> None:
+    parser = Parser([], prog="limner app-server")
+    app_server.configure(parser)
+    assert vars(parser.parse_args([])) == {
+        "action": None,
+        "listen": "stdio://",
+        "config": [],
+        "ws_token_file": None,
+        "no_token": False,
+        "metrics": None,
+        "log_json": None,
+        "out": None,
+    }
+
+
 def test_a_command_declares_its_options_without_the_compressors(tmp_path: Path) -> None:
     code = (
-        "from limner.frontends.cli.main import Parser; "
+        "from limner.frontends.cli.parser import Parser; "
         "Parser([], prog='limner').add_argument('--size', metavar='SIZE', help='its size')"
     )
     assert {"bz2", "lzma", "shutil", "zlib"} & _modules(code, tmp_path) == set()
@@ -53,6 +119,19 @@ def test_a_drawing_of_the_illustrator_needs_no_http_library(tmp_path: Path) -> N
         "assert main(['generate', 'a red circle', '--size', '256x256', '--json']) == 0"
     )
     assert {"httpx2", "httpcore2", "anyio"} & _modules(code, tmp_path) == set()
+
+
+def test_a_client_without_a_proxy_does_not_load_the_event_loop_of_anyio(tmp_path: Path) -> None:
+    code = """\
+import asyncio
+from limner.net.http import Http
+async def open_client():
+    http = Http()
+    http.client()
+    await http.aclose()
+asyncio.run(open_client())
+"""
+    assert {"h11", "anyio._backends._asyncio"} & _modules(code, tmp_path) == {"h11"}
 
 
 def test_the_first_search_for_garbage_comes_after_the_start_and_leaves_what_is_loaded(
@@ -93,6 +172,22 @@ os.write(1, b"never")
         [sys.executable, "-c", code], capture_output=True, check=False, env={}, cwd=tmp_path
     )
     assert (done.returncode, done.stdout) == (2, b"['thread']")
+
+
+def _imports(words: list[str], home: Path, *, told: str = "") -> tuple[set[str], str]:
+    """The modules that a command executes in a process of its own, and what it prints."""
+    start = "from limner.frontends.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", start, *words],
+        input=told,
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=home,
+        env={"PATH": os.environ["PATH"], "HOME": str(home), "LIMNER_HOME": str(home / "home")},
+    )
+    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    return {line.rpartition("|")[2].strip() for line in lines}, done.stdout
 
 
 def _modules(code: str, home: Path) -> set[str]:

@@ -109,6 +109,7 @@ def test_every_setting_is_closed_unless_it_declares_what_the_file_may_do() -> No
         "images.auto_resize": "stricter",
         "images.accept": "shrink",
         "images.concurrency": "lower",
+        "images.max_megapixels": "lower",
         "images.metadata": "stricter",
         "images.tile": "stricter",
         "budget.call_usd": "lower",

@@ -64,11 +64,12 @@ async def test_info_says_that_a_request_is_sent_again(
 async def test_debug_has_requests_without_query_and_shortened_prompts(
     limner_fake: FakeServices, caplog: pytest.LogCaptureFixture
 ) -> None:
+    corner = limner.Region(x=0, y=0, width=100, height=100)  # a part has to be encoded
     with caplog.at_level(logging.DEBUG, logger="limner"):
         async with limner_fake.limner() as lim:
             drawn = await lim.generate("a fox " * 30)
             for question in ("What is it?", "And now?"):
-                await lim.inspect(drawn, question, model="google/gemini-3.8-flash")
+                await lim.inspect(drawn, question, model="google/gemini-3.8-flash", region=corner)
     logged = messages(caplog, logging.DEBUG)
     base = limner_fake.env["OPENAI_BASE_URL"]
     assert ("limner.net", f"POST {base}/images/generations 200 in TIME") in logged

@@ -31,7 +31,6 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
             are being served, and messages that the client has not read.
         sessions: sessions over HTTP; if there are more, the one that was idle longest ends.
         session_idle_s: a session without a request for this time ends.
-        client_chars: the longest name of a client, and the longest version.
     """
 
     newcomers: int = 256
@@ -43,7 +42,6 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
     held_bytes: int = 512 * 1024 * 1024
     sessions: int = 256
     session_idle_s: float = 1800.0
-    client_chars: int = 200
 
 
 LIMITS = ServerLimits()

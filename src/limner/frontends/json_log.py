@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
-from argparse import ArgumentParser
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from limner.errors import UserError
 from limner.log_fields import current_fields
 from limner.net.redaction import redact
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
 
 MAX_CHARS = 8_000
 

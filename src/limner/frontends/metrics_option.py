@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
     from limner.storage.home import Home
 
 PATH = "/metrics"
@@ -32,6 +33,8 @@ def parse_host_port(text: str) -> MetricsAddress:
     """Parse the value of an option that takes HOST:PORT; port 0 is any free one."""
     host, colon, port = text.rpartition(":")
     if not (colon and host and port.isdecimal() and int(port) <= MAX_PORT):
+        from argparse import ArgumentTypeError  # noqa: PLC0415 - loaded by then
+
         raise ArgumentTypeError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:8790")
     return host, int(port)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import copy_context
 from decimal import Decimal
@@ -18,6 +17,7 @@ from typing import Any, TypedDict, cast
 import msgspec
 from msgspec.structs import replace
 
+from limner.base64_text import encode_base64
 from limner.blocking import wait_for
 from limner.client import Limner
 from limner.content import Picture
@@ -175,7 +175,7 @@ class Toolset:
 
 def encode(picture: FittedImage) -> str:
     """The bytes of a picture as base64."""
-    return b64encode(picture.data).decode()
+    return encode_base64(picture.data)
 
 
 def data_url(picture: FittedImage) -> str:

@@ -20,7 +20,6 @@ from limner.errors import SettingsError
 
 Api = Literal["openai-responses", "openai-chat", "anthropic-messages", "gemini-generate-content"]
 Input = Literal["text", "image", "audio"]
-VariableName = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 MODELS = "models"
 RESERVED_PROVIDERS = frozenset({"limner", "pi"})
@@ -51,7 +50,7 @@ class CustomModel(Discreet, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Meta(description="The server's address. Not needed for a provider that limner knows."),
     ] = None
     key_env: Annotated[
-        VariableName | None,
+        Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None,
         Meta(description="The variable with the key; without it no key is sent to `base_url`."),
     ] = None
     input: Annotated[

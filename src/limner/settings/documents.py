@@ -56,9 +56,30 @@ def parse_toml(text: str, *, path: Path) -> dict[str, object]:
     Raises:
         SettingsError: it is not TOML.
     """
+    if (texts := _plain_texts(text)) is not None:
+        return {**texts}
     import tomllib  # noqa: PLC0415 - most commands start without a settings file
 
     try:
         return tomllib.loads(text, parse_float=Decimal)
     except (ValueError, ArithmeticError, RecursionError) as error:
         raise SettingsError(f"{path} is not valid TOML: {error}") from error
+
+
+def _plain_texts(text: str) -> dict[str, str] | None:
+    """The values of a document with nothing but keys and plain texts; None if it has more.
+
+    Such documents, as the personalities of limner have, are read without the parser, which takes
+    longer to load than all of them to read.
+    """
+    found: dict[str, str] = {}
+    for line in filter(None, text.split("\n")):
+        key, _, quoted = line.partition(" = ")
+        value = quoted[1:-1]
+        is_quoted = quoted == f'"{value}"' and not {'"', "\\"} & {*value}
+        if not (is_quoted and value.isprintable() and key.isascii() and key.isidentifier()):
+            return None
+        if key in found:
+            return None
+        found[key] = value
+    return found

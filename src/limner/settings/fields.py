@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from typing import Any, Literal, NamedTuple, cast, get_args, get_origin
+from typing import Any, Literal, cast, get_args, get_origin
 
 import msgspec
 from msgspec import Meta
@@ -53,7 +53,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def variable(self) -> str:
         """The environment variable that sets it."""
-        return PREFIX + self.key.upper().replace(".", "_")
+        return variable_of(self.key)
 
     @property
     def description(self) -> str:
@@ -92,7 +92,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         return (part for part in _parts(self.annotation) if isinstance(part, Meta))
 
 
-class Entry(NamedTuple):
+class Entry(msgspec.Struct, frozen=True):
     """A raw value with its key and its source: a file, a variable or the flags.
 
     ``is_text`` is True for a source that has only text, so that ``"3"`` may be a number.
@@ -113,7 +113,7 @@ def file_entries(
             for inner, raw in cast("dict[str, object]", value).items():
                 yield Entry(source, f"{name}.{inner}", raw)
         else:
-            yield Entry(source, name, value)
+            yield Entry(source, name, cast("object", value))
 
 
 def check_entries(
@@ -134,6 +134,11 @@ def check_entries(
             raise SettingsError(f"{entry.source}: {setting.key} appears twice")
         seen.add((entry.source, setting.key))
         yield entry.source, setting.key, _convert(setting, entry)
+
+
+def variable_of(key: str) -> str:
+    """The environment variable that sets the setting with this key."""
+    return PREFIX + key.upper().replace(".", "_")
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

@@ -20,11 +20,18 @@ import msgspec
 from limner.errors import SettingsError
 from limner.settings.custom_models import take_custom_models
 from limner.settings.documents import decode, parse_toml, read_settings_file
-from limner.settings.fields import PREFIX, Entry, check_entries, file_entries, nearest
+from limner.settings.fields import (
+    PREFIX,
+    Entry,
+    check_entries,
+    file_entries,
+    nearest,
+    variable_of,
+)
 from limner.settings.home import find_home
 from limner.settings.project_file import ProjectFile, report_ignored
 from limner.settings.trust import PROJECT_FILE
-from limner.settings.values import ALONE, SECTIONS, Settings, all_settings
+from limner.settings.values import ALONE, SECTIONS, Settings, all_settings, value_of
 from limner.settings.variables import SERVER_TOKENS
 
 # Variables that are not settings. Secrets stay out of files that users share.
@@ -84,7 +91,8 @@ def load_with_sources(
         _env_entries(env),
         _flag_entries(flags or {}),
     )
-    values = {key: setting.default for key, setting in known.items()}
+    defaults = Settings(home=home)
+    values = {key: value_of(defaults, key) for key in known}
     sources = dict.fromkeys(known, "default")
     by_source: dict[str, dict[str, Any]] = {}
     for source, key, value in check_entries(entries, known):
@@ -112,7 +120,7 @@ def _read_toml(path: Path) -> dict[str, object]:
 
 
 def _env_entries(env: Mapping[str, str]) -> Iterator[Entry]:
-    keys = {setting.variable: key for key, setting in all_settings().items()}
+    keys = {variable_of(key): key for key in all_settings()}
     sections = tuple(f"{PREFIX}{section.upper()}_" for section in SECTIONS)
     for variable, text in sorted(env.items()):
         if not variable.startswith(PREFIX) or variable in _OTHER_VARIABLES:

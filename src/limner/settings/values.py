@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import cache
 from operator import attrgetter
@@ -20,6 +20,7 @@ from limner.settings.fields import ProjectRule, Setting
 Switch = Annotated[bool, Meta(title="true or false")]
 Words = Annotated[str, Meta(title="a text", min_length=1)]
 Count = Annotated[int, Meta(title="a whole number from 1 to 1024", ge=1, le=1024)]
+Megapixels = Annotated[int, Meta(title="a whole number from 1 to 4000", ge=1, le=4000)]
 Seconds = Annotated[float, Meta(title="a number of seconds above 0", gt=0, le=1e9)]
 Share = Annotated[float, Meta(title="a number above 0 and at most 1", gt=0, le=1)]
 Usd = Annotated[
@@ -101,6 +102,14 @@ class ImageSettings(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="The accepted input formats besides PNG, JPEG, GIF and WebP."),
         ONLY_SHRINK,
     ] = ("png", "jpeg", "gif", "webp")
+    max_megapixels: Annotated[
+        Megapixels,
+        Meta(
+            description="The most pixels of a picture, in millions. Above 100, `limner fit`, "
+            "`inspect_image` and previews read a TIFF, PNG or JPEG in parts."
+        ),
+        ONLY_LOWER,
+    ] = 100
     concurrency: Annotated[
         Count, Meta(description="How many pictures limner draws at the same time."), ONLY_LOWER
     ] = 8
@@ -285,19 +294,42 @@ SECTIONS: Mapping[str, type[msgspec.Struct]] = {
 ALONE = ("store", "blobs")
 
 
+class _AllSettings(Mapping[str, Setting]):
+    """The settings of all sections by key.
+
+    Python evaluates the types of a section when one of its settings is looked up: a program that
+    leaves all settings as they are needs none.
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[str, tuple[type[msgspec.Struct], str]] = {
+            f"{name}.{field}": (section, field)
+            for name, section in SECTIONS.items()
+            for field in section.__struct_fields__
+        }
+        self._places |= {name: (Settings, name) for name in ALONE}
+
+    def __getitem__(self, key: str) -> Setting:
+        section, name = self._places[key]
+        field = _fields_of(section)[name]
+        return Setting(key=key, annotation=field.type, default=field.default)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
 @cache
 def all_settings() -> Mapping[str, Setting]:
     """Every setting by its key, in the order of the reference."""
-    fields = {
-        f"{name}.{field.name}": field
-        for name, section in SECTIONS.items()
-        for field in msgspec.structs.fields(section)
-    }
-    fields |= {one.name: one for one in msgspec.structs.fields(Settings) if one.name in ALONE}
-    return {
-        key: Setting(key=key, annotation=field.type, default=field.default)
-        for key, field in fields.items()
-    }
+    return _AllSettings()
+
+
+@cache
+def _fields_of(section: type[msgspec.Struct]) -> Mapping[str, msgspec.structs.FieldInfo]:
+    return {field.name: field for field in msgspec.structs.fields(section)}
 
 
 def value_of(settings: Settings, key: str) -> Any:

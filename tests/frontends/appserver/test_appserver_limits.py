@@ -16,9 +16,10 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from limner.frontends.appserver.dispatch import Dispatcher, RpcCall, RpcHandler
+from limner.frontends.appserver.handshake import MAX_CLIENT_CHARS
 from limner.frontends.appserver.listen_socket import Tcp
 from limner.frontends.appserver.websocket import serve_websocket
-from limner.frontends.connection_guard import LIMITS, ServerLimits
+from limner.frontends.connection_guard import ServerLimits
 from limner.frontends.server_token import TokenOptions
 from limner.net.jsonrpc_peer import PendingRequests
 
@@ -177,7 +178,7 @@ async def test_of_clients_that_hold_too_much_together_the_largest_is_dropped(
     ids=["name", "version", "many", "long"],
 )
 def test_the_names_that_the_server_keeps_are_short(tmp_path: Path, params: dict[str, Any]) -> None:
-    assert LIMITS.client_chars == 200
+    assert MAX_CLIENT_CHARS == 200
     with listening(tmp_path) as server, server.client() as client:
         refused = client.call(1, "initialize", params)
         assert refused["error"] == {

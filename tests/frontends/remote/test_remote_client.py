@@ -15,12 +15,12 @@ from tests.frontends.remote.stand_in_server import USER_AGENT, Refusal, StandIn,
 import limner
 from limner import Limner, LimnerError
 from limner.agent.events import ItemAdded, TextDelta, TurnStarted, UsageUpdated
+from limner.base64_text import encode_base64
 from limner.errors import InputInvalid, UserError
 from limner.frontends.remote.client import Client, ThreadInfo
 from limner.frontends.remote.events import RawNotification, TurnResult
 from limner.frontends.remote.threads import Thread
-from limner.wires.base import ModelPicture, Usage
-from limner.wires.content_parts import encode_base64
+from limner.wires.base import Usage
 
 MESSAGE = {"type": "agentMessage", "id": "m1", "text": "A fox.", "phase": None}
 
@@ -32,7 +32,7 @@ def picture() -> bytes:
 
 
 def data_url(png: bytes) -> str:
-    return f"data:image/png;base64,{encode_base64(ModelPicture(mime='image/png', data=png))}"
+    return f"data:image/png;base64,{encode_base64(png)}"
 
 
 def counted(**tokens: int) -> dict[str, int]:

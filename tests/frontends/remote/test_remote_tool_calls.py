@@ -16,14 +16,13 @@ from tests.frontends.remote.stand_in_server import StandIn
 import limner
 from limner import Limner, ToolCall, ToolContext
 from limner.agent.events import ToolFinished, ToolProgress, ToolStarted
+from limner.base64_text import encode_base64
 from limner.frontends.remote.approvals import ApprovalRequest
 from limner.frontends.remote.client import Client
 from limner.frontends.remote.events import RemoteEvent, TurnResult
 from limner.pictures.request import Progress
 from limner.settings import load
 from limner.tools.base import Question
-from limner.wires.base import ModelPicture
-from limner.wires.content_parts import encode_base64
 
 
 def red(width: int = 8, height: int = 6) -> bytes:
@@ -75,7 +74,7 @@ async def test_a_text_is_returned_as_text(server: StandIn, client: Client) -> No
 async def test_a_picture_is_returned_as_a_data_url_in_its_place(
     server: StandIn, client: Client
 ) -> None:
-    url = f"data:image/png;base64,{encode_base64(ModelPicture(mime='image/png', data=red()))}"
+    url = f"data:image/png;base64,{encode_base64(red())}"
     items = [
         {"type": "inputText", "text": "The screen:"},
         {"type": "inputImage", "imageUrl": url},
@@ -100,8 +99,7 @@ async def test_a_large_picture_is_fitted_to_what_models_take(
     fitted = await lim.fitting.fit(kept, model=None)
     assert told["dimensions"] == {"width": 4000, "height": 1000}
     assert max(fitted.width, fitted.height) < 4000
-    sight = ModelPicture(mime=fitted.mime, data=fitted.data)
-    assert image["imageUrl"] == f"data:{fitted.mime};base64,{encode_base64(sight)}"
+    assert image["imageUrl"] == f"data:{fitted.mime};base64,{encode_base64(fitted.data)}"
 
 
 async def test_blocked_pictures_are_not_sent(server: StandIn, tmp_path: Path) -> None:

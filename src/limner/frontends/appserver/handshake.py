@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import platform
-import re
 import sys
 
 from limner import __version__
 from limner.frontends.appserver.dispatch import RpcCall
-from limner.frontends.appserver.protocol.accounts import (
+from limner.frontends.appserver.protocol.base import PROTOCOL_VERSION
+from limner.frontends.appserver.protocol.handshake import (
     InitializeCapabilities,
     InitializeParams,
     InitializeResponse,
 )
-from limner.frontends.appserver.protocol.base import PROTOCOL_VERSION
 from limner.frontends.appserver.server import Host
-from limner.frontends.connection_guard import LIMITS
 from limner.net.jsonrpc import INVALID_REQUEST, RpcError
 
 # Upstream sends the name of its client in an HTTP header, which cannot contain these.
-_NOT_IN_A_HEADER = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_NOT_IN_A_HEADER = dict.fromkeys((*range(9), *range(10, 32), 127))
+# The longest name and the longest version.
+MAX_CLIENT_CHARS = 200
 # More than there are notifications. The server keeps the names as long as the client stays.
 MAX_OPTED_METHODS = 200
 _PLATFORMS = {"darwin": "macos", "win32": "windows"}
@@ -28,7 +28,7 @@ _PLATFORMS = {"darwin": "macos", "win32": "windows"}
 async def initialize(host: Host, call: RpcCall, params: InitializeParams) -> InitializeResponse:
     """Note who the client is and what it supports."""
     client, capabilities = params.client_info, params.capabilities or InitializeCapabilities()
-    if _NOT_IN_A_HEADER.search(client.name):
+    if client.name.translate(_NOT_IN_A_HEADER) != client.name:
         raise RpcError(
             INVALID_REQUEST,
             f"Invalid clientInfo.name: '{client.name}'. Must be a valid HTTP header value.",
@@ -36,10 +36,10 @@ async def initialize(host: Host, call: RpcCall, params: InitializeParams) -> Ini
     opted_out = capabilities.opt_out_notification_methods or ()
     opted_in = capabilities.opt_in_notification_methods or ()
     longest = max(map(len, (client.name, client.version, *opted_out, *opted_in)))
-    if longest > LIMITS.client_chars or len(opted_out) + len(opted_in) > MAX_OPTED_METHODS:
+    if longest > MAX_CLIENT_CHARS or len(opted_out) + len(opted_in) > MAX_OPTED_METHODS:
         raise RpcError(
             INVALID_REQUEST,
-            f"Invalid initialize: each name may have {LIMITS.client_chars} characters, and a "
+            f"Invalid initialize: each name may have {MAX_CLIENT_CHARS} characters, and a "
             f"client may name {MAX_OPTED_METHODS} methods.",
         )
     call.connection.initialize(
@@ -63,5 +63,5 @@ async def initialize(host: Host, call: RpcCall, params: InitializeParams) -> Ini
 def user_agent(name: str, version: str) -> str:
     """The name of the server on behalf of a client; the first version is the protocol's."""
     system = f"{platform.system()} {platform.release()}; {platform.machine()}"
-    client = f"{name}; {_NOT_IN_A_HEADER.sub('', version)}"
+    client = f"{name}; {version.translate(_NOT_IN_A_HEADER)}"
     return f"{name}/{PROTOCOL_VERSION} ({system}) limner/{__version__} ({client})"

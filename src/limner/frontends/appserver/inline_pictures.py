@@ -7,7 +7,6 @@ handle. Sounds are always inline and have no handle: older ones become a text.
 from __future__ import annotations
 
 import asyncio
-import base64
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -15,6 +14,7 @@ from typing import Any, cast
 import msgspec
 from msgspec.structs import replace
 
+from limner.base64_text import encode_base64
 from limner.errors import StorageError
 from limner.frontends.appserver.protocol.base import (
     AudioInput,
@@ -75,8 +75,8 @@ class PictureInliner(msgspec.Struct, frozen=True, kw_only=True):
             except StorageError:
                 continue  # its bytes are gone: only its handle is left
             room -= chars
-            packed = await asyncio.to_thread(base64.b64encode, data)
-            loaded[url] = f"data:{picture.mime};base64,{packed.decode()}"
+            text = await asyncio.to_thread(encode_base64, data)
+            loaded[url] = f"data:{picture.mime};base64,{text}"
         return loaded
 
 

@@ -43,10 +43,11 @@ class MethodTable(Mapping[str, Method]):
 
 
 METHODS: Mapping[str, Method] = MethodTable(
+    "protocol.handshake",
     "protocol.accounts",
-    "protocol.config",
     "protocol.threads",
     "protocol.turns",
+    "protocol.config",
     "protocol.startup",
 )
 """Every method of protocol v2. Each row is declared next to its types."""

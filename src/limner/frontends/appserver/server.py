@@ -52,6 +52,9 @@ WARM_MODULES = (
     "limner.frontends.appserver.thread_tools",
     "limner.frontends.appserver.turn_methods",
     "limner.tools.built_in",
+    "limner.tools.generation",
+    "limner.tools.batches",
+    "limner.models.remote",
 )
 CLOSE_TIMEOUT_S = 1.5
 STDERR = 2
@@ -98,7 +101,7 @@ class Host:
             load(env=env, cwd=cwd, flags=known) if lim is None else lim.settings
         )
         self.closing = contextlib.AsyncExitStack()
-        self._warming: asyncio.TimerHandle | None = None
+        self._warming: asyncio.TimerHandle | asyncio.Task[None] | None = None
         for key in config.keys() - known.keys():
             self.log(f"--config {key} is not a setting of limner")
 
@@ -134,13 +137,17 @@ class Host:
                 return
             module = next(modules, None)
             if module is None:
-                self._warming = loop.call_later(CERTIFICATES_AFTER_S, warm)
+                self._warming = loop.call_later(CERTIFICATES_AFTER_S, start_warm)
             else:
                 import_module(module)
                 self._warming = loop.call_later(0, load_next)
 
-        def warm() -> None:
+        async def warm() -> None:
             self.threads.limner.warm()
+
+        def start_warm() -> None:
+            # What sends requests looks for the task that it runs in, and loads less without one.
+            self._warming = loop.create_task(warm())
 
         def stop() -> None:
             if self._warming is not None:

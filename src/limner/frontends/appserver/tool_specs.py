@@ -6,9 +6,9 @@ works here, and gets the same errors.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from typing import Any, cast
 
 import msgspec
@@ -160,7 +160,9 @@ def names_for_model(specs: Sequence[ToolSpec]) -> dict[str, ToolSpec]:
         if spec.namespace is not None:
             name = f"{spec.namespace}__{spec.name}"
             while len(name) > MAX_JOINED_CHARS or name in named:
-                digest = sha256(f"{name}/{spec.namespace}/{spec.name}".encode()).hexdigest()[:8]
+                digest = hashlib.sha256(
+                    f"{name}/{spec.namespace}/{spec.name}".encode()
+                ).hexdigest()[:8]
                 name = f"{name[: MAX_JOINED_CHARS - len(digest) - 1]}_{digest}"
             named[name] = spec
     return named

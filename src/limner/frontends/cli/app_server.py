@@ -6,16 +6,17 @@ standard input and output it is one client, with one JSON message on each line.
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from limner.errors import UserError
 from limner.frontends.appserver.server import STDIO, serve
 from limner.frontends.cli.output import CommandResult
-from limner.frontends.json_log import add_log_option, log_to
-from limner.frontends.metrics_option import add_metrics_option
 from limner.storage.os_errors import disk_errors
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
 
 EXAMPLE = """\
 examples:
@@ -30,6 +31,10 @@ SCHEMA = "generate-json-schema"
 
 def configure(parser: ArgumentParser) -> None:
     """Add the command's arguments."""
+    # A server without options, for which a client waits, needs none of these.
+    from limner.frontends.json_log import add_log_option  # noqa: PLC0415
+    from limner.frontends.metrics_option import add_metrics_option  # noqa: PLC0415
+
     parser.add_argument("action", nargs="?", choices=[SCHEMA], help="write the messages' schemas")
     parser.add_argument(
         "--listen", default=STDIO, metavar="URL", help="stdio:// (default), ws://IP:PORT, unix://"
@@ -64,6 +69,12 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help="the folder for the schemas")
 
 
+def run_plain() -> CommandResult:
+    """Serve as without any option."""
+    serve(STDIO)
+    return CommandResult(value={"listen": STDIO})
+
+
 def run(args: Namespace) -> CommandResult:
     """Serve, or write the schemas."""
     if args.action == SCHEMA:
@@ -74,6 +85,8 @@ def run(args: Namespace) -> CommandResult:
         return CommandResult(value={"out": str(args.out)}, text=f"The schemas are in {args.out}")
     if args.out is not None:
         raise UserError(f"--out belongs to {SCHEMA}")
+    from limner.frontends.json_log import log_to  # noqa: PLC0415 - as above
+
     log_to(args.log_json)
     serve(
         args.listen,

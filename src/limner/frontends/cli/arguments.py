@@ -11,7 +11,7 @@ import msgspec
 
 from limner.errors import InputInvalid
 from limner.imaging.fit import Region
-from limner.tools.declaration import Argument, arguments_of, read_arguments
+from limner.tools.declaration import Argument, arguments_of, read_words
 from limner.tools.regions import RegionArgument
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -32,7 +32,7 @@ NOT_IN_PYTHON = {
     "topic": "the guide says how to write documents",
 }
 
-_REGION = re.compile(r"(\d{1,6}),(\d{1,6}),([1-9]\d{0,5}),([1-9]\d{0,5})")
+_REGION = r"(\d{1,6}),(\d{1,6}),([1-9]\d{0,5}),([1-9]\d{0,5})"
 
 
 def add_flags(
@@ -91,7 +91,7 @@ def read_flags(kind: type[S], args: Namespace, **more: Any) -> S:
     given |= more
     plain = msgspec.to_builtins({name: one for name, one in given.items() if one is not None})
     try:
-        return read_arguments(kind, plain)
+        return read_words(kind, plain)
     except InputInvalid as error:
         # An option may be shorter than its argument: `--count` is `n`.
         if error.field is not None and "flag" in (named := arguments_of(kind)[error.field]).extra:
@@ -102,7 +102,7 @@ def read_flags(kind: type[S], args: Namespace, **more: Any) -> S:
 
 def region(text: str) -> Region:
     """Four numbers as a part of a picture."""
-    match = _REGION.fullmatch(text)
+    match = re.fullmatch(_REGION, text)
     if match is None:
         raise ArgumentTypeError("give X,Y,WIDTH,HEIGHT in pixels, as in 2400,100,800,600")
     x, y, width, height = map(int, match.groups())

@@ -16,8 +16,7 @@ from limner.dollars import format_usd
 from limner.errors import InputInvalid, UserError
 from limner.frontends.cli.arguments import add_budget_flag, add_flags, read_flags
 from limner.frontends.cli.output import CommandResult, is_note_due
-from limner.frontends.cli.preview import show, showing_partial_pictures, shows_pictures
-from limner.frontends.cli.terminal import Waiting, ask, wait_for
+from limner.frontends.cli.terminal import Waiting, ask, result_at_once, wait_for
 from limner.imaging.formats import BY_MIME, OutputFormat
 from limner.tools.built_in.image_generate import GenerateArguments
 from limner.tools.drawing_arguments import NO_OPTIONS, CallerOptions, DrawingArguments
@@ -86,7 +85,7 @@ def draw_or_quote(arguments: DrawingArguments, args: Namespace) -> CommandResult
     output_format = output_format_of(arguments.output_path, options.output_format)
     options = replace(options, output_format=output_format)
     if args.dry_run:
-        return wait_for(lambda: _quote(arguments, options, budget_usd=args.budget_usd))
+        return _quoted(_plan(arguments, options, Limner(budget_usd=args.budget_usd)))
     return draw(arguments, args, options, budget_usd=args.budget_usd, debug=args.debug)
 
 
@@ -115,6 +114,11 @@ def draw(
     debug: bool = False,
 ) -> CommandResult:
     """Draw, and show progress and the picture."""
+    from limner.frontends.cli.preview import (  # noqa: PLC0415 - a quote shows no picture
+        show,
+        showing_partial_pictures,
+        shows_pictures,
+    )
 
     async def work() -> CommandResult:
         waiting = Waiting()
@@ -160,11 +164,16 @@ def decode_text(data: bytes, what: str) -> str:
         raise InputInvalid(f"{what} is not UTF-8 text") from error
 
 
-async def _quote(
-    arguments: DrawingArguments, options: CallerOptions, *, budget_usd: str | None
-) -> CommandResult:
-    async with Limner(budget_usd=budget_usd) as lim:
-        return _quoted(await lim.plan(arguments, options))
+def _plan(arguments: DrawingArguments, options: CallerOptions, lim: Limner) -> Plan:
+    if arguments.output_path is None and not arguments.inputs.sources:
+        # It does without `asyncio`, a seventh of the time of a quote.
+        return result_at_once(lim.plan(arguments, options))
+
+    async def work() -> Plan:
+        async with lim:
+            return await lim.plan(arguments, options)
+
+    return wait_for(work)
 
 
 def _quoted(plan: Plan) -> CommandResult:

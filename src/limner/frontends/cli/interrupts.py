@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import socket
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -54,6 +53,8 @@ def interruptible_prompt() -> Generator[None]:
     if repeated is None:
         yield
         return
+    import socket  # noqa: PLC0415 - only a prompt needs it
+
     prompt, ended = threading.get_ident(), threading.Event()
     waiting, arrived = socket.socketpair()
     with waiting, arrived:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import atexit
 import gc
 import os
-import signal
 import sys
-from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
 from importlib import import_module
 
-from limner.frontends.cli.stderr import shortage_behind
+from limner.frontends.cli.deferred_modules import defer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Action
-    from typing import Any, NoReturn
+    from typing import NoReturn
 
 # Each command is a module of this package: `configure(parser)`, `run(args) -> CommandResult`.
 COMMANDS = {
@@ -61,110 +58,27 @@ FAILED_STATUS = 1
 USAGE_STATUS = 2
 INTERRUPTED_STATUS = 130
 PR_SET_DUMPABLE = 4
+# What others import and most commands do not use, or use long after their first answer.
+DEFERRED = (
+    *("asyncio", "asyncio.sslproto", "asyncio.staggered", "asyncio.trsock", "base64"),
+    *("concurrent.futures", "fnmatch", "hashlib", "inspect", "ipaddress", "json", "locale"),
+    *("logging", "msgspec.inspect", "ntpath", "sqlite3", "ssl", "textwrap", "tokenize"),
+    *("traceback",),
+)
 # More than any command has when it is ready: an app-server before its first turn has 63,000.
 FIRST_COLLECTION_OBJECTS = 100_000
-
-
-class HelpFormatter(RawDescriptionHelpFormatter):
-    """Fills paragraphs to the width of the terminal; indented lines stay lines."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=_help_columns() - 2)
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        from textwrap import dedent, fill, wrap  # noqa: PLC0415 - only help needs it
-
-        blocks: list[str] = []
-        for block in dedent(text).strip("\n").split("\n\n"):
-            lines = block.split("\n")
-            if not any(line.startswith(" ") for line in lines):
-                blocks.append(fill(" ".join(lines), width, break_on_hyphens=False))
-                continue
-            kept = [
-                # A command must stay one line, so that it can be copied.
-                [line]
-                if line.startswith("  limner ")
-                else wrap(line, width, subsequent_indent=" " * 14, break_on_hyphens=False) or [""]
-                for line in lines
-            ]
-            blocks.append("\n".join(line for part in kept for line in part))
-        return "\n\n".join(blocks)
-
-
-def _help_columns() -> int:
-    """The width for help, as argparse finds it, but without loading shutil and its compressors.
-
-    argparse asks for it whenever a command declares an option.
-    """
-    given = os.environ.get("COLUMNS", "")
-    if given.isdecimal() and int(given) > 0:
-        return int(given)
-    try:
-        return os.get_terminal_size(1).columns or 80
-    except OSError:
-        return 80
-
-
-class _NoOption(str):
-    """A word after ``--``: no option, whatever it starts with."""
-
-    __slots__ = ()
-
-
-def _without_separator(words: list[str]) -> list[str]:
-    """The words without ``--``. argparse would forget it between options and other words."""
-    at = words.index("--") if "--" in words else len(words)
-    return [*words[:at], *map(_NoOption, words[at + 1 :])]
-
-
-class Parser(ArgumentParser):
-    """Reports bad usage as every other failure: in JSON if the command line asks for it."""
-
-    def __init__(self, words: list[str], **about: Any) -> None:
-        # No abbreviations: one that works today is ambiguous after the next option.
-        super().__init__(allow_abbrev=False, formatter_class=HelpFormatter, **about)
-        self._words = words
-        self._as_json = "--json" in words
-
-    def _parse_optional(self, arg_string: str) -> Any:
-        return None if isinstance(arg_string, _NoOption) else super()._parse_optional(arg_string)
-
-    def _get_value(self, action: Action, arg_string: str) -> Any:
-        return super()._get_value(action, str(arg_string))
-
-    def error(self, message: str) -> NoReturn:
-        """Exit with status 2, and print what is wrong; if something is missing, an example too."""
-        see = f"See: {self.prog} --help"
-        if files := [one for one in self._words if one[:1] == "-" and os.path.lexists(one)]:
-            name = (
-                f"Write ./{files[0]} for the file: a word that starts with a hyphen is an option."
-            )
-            self.fail(message, f"{name}\n  {see}")
-        extra = message.removeprefix("unrecognized arguments: ")
-        if extra != message and not any(word[:1] == "-" for word in extra.split()):
-            self.fail(message, f"Put words that belong together in quotes.\n  {see}")
-        lines = (self.epilog or "").splitlines()
-        example = next((line.strip() for line in lines if line.startswith(f"  {self.prog}")), None)
-        if example is None or not message.startswith("the following arguments are required"):
-            self.fail(message, see)
-        choices = [str(one) for action in self._actions for one in action.choices or ()]
-        what = f"say what to do: {', '.join(choices)}" if " action" in message else message
-        self.fail(what, f"For example: {example.split('   ')[0]}\n  {see}")
-
-    def fail(self, message: str, hint: str) -> NoReturn:
-        """Exit with status 2, and print what is wrong and what to do."""
-        # Loaded here because only a mistake needs them.
-        from limner.errors import UserError  # noqa: PLC0415
-        from limner.frontends.cli.output import deliver, failure  # noqa: PLC0415
-
-        mistake = UserError(message, hint=hint)
-        self.exit(deliver(failure(mistake), as_json=self._as_json))
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit status."""
     if argv is None:
         _delay_collection()
+        defer(*DEFERRED)
+    # From here on no search for garbage runs while these load, and they do not load more.
+    import signal  # noqa: PLC0415
+
+    from limner.frontends.cli.stderr import shortage_behind  # noqa: PLC0415
+
     try:
         status = _run(sys.argv[1:] if argv is None else argv, is_own_process=argv is None)
     except KeyboardInterrupt:
@@ -224,6 +138,7 @@ def _run(words: list[str], *, is_own_process: bool) -> int:
         return _overview(words)
     if is_own_process:
         _hide_memory()
+        _load_msgspec()
     return _command(name, rest)
 
 
@@ -236,6 +151,21 @@ def _hide_memory() -> None:
         import ctypes  # noqa: PLC0415 - help does not need it
 
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def _load_msgspec() -> None:
+    """Load msgspec without typing_extensions, and so without `inspect`, `ast` and `dis`.
+
+    It takes three names from there if it can, and otherwise from `typing`. In every Python that
+    limner supports, these are the same.
+    """
+    if "msgspec" in sys.modules or "typing_extensions" in sys.modules:
+        return
+    sys.modules["typing_extensions"] = None  # pyright: ignore[reportArgumentType]
+    try:
+        import_module("msgspec")
+    finally:
+        del sys.modules["typing_extensions"]
 
 
 _OF_CODEX = ("-c", "--config", "--enable", "--disable")
@@ -267,6 +197,8 @@ def _version() -> str:
 
 
 def _overview(words: list[str]) -> int:
+    from limner.frontends.cli.parser import SUPPRESS, Parser  # noqa: PLC0415 - see `_command`
+
     listing = "\n".join(f"  {name:12}{summary}" for name, summary in COMMANDS.items())
     parser = Parser(
         words,
@@ -290,6 +222,12 @@ def _overview(words: list[str]) -> int:
 
 def _command(name: str, words: list[str]) -> int:
     module = import_module(f"limner.frontends.cli.{name.replace('-', '_')}")
+    output = import_module("limner.frontends.cli.output")
+    if not words and (run_plain := getattr(module, "run_plain", None)) is not None:
+        # Programs start a server so, and wait for its first answer: it needs no parser.
+        return output.answer(run_plain, as_json=False)
+    from limner.frontends.cli.parser import Parser, without_separator  # noqa: PLC0415
+
     parser = Parser(words, prog=f"limner {name}", description=module.__doc__, epilog=module.EXAMPLE)
     module.configure(parser)
     parser.add_argument(
@@ -298,13 +236,8 @@ def _command(name: str, words: list[str]) -> int:
     # Options may come between pictures and question. A command that passes words on to another
     # program parses them itself.
     read = getattr(module, "read", None)
-    args = (
-        read(parser, words)
-        if read is not None
-        else parser.parse_intermixed_args(_without_separator(words))
-    )
-    answer = import_module("limner.frontends.cli.output")
-    return answer.answer(lambda: module.run(args), as_json=args.json)
+    args = read(parser, words) if read is not None else parser.parse_words(without_separator(words))
+    return output.answer(lambda: module.run(args), as_json=args.json)
 
 
 def _prepare_streams() -> None:

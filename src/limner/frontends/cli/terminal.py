@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from concurrent.futures import Future
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from limner.display_text import clean_line
 from limner.errors import Cancelled, LimnerError, cancellation_cost
@@ -19,6 +20,9 @@ from limner.frontends.cli.interrupts import interrupts
 from limner.frontends.cli.stderr import CLEAR_LINE, is_live, say, size, write
 from limner.pictures.request import Progress
 from limner.tools.base import Question
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -71,12 +75,28 @@ def wait_for(work: Callable[[], Awaitable[T]]) -> T:
     return finished[0]
 
 
+def result_at_once(work: Coroutine[Any, Any, T]) -> T:
+    """Run async work that waits for nothing, without an event loop."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        return end.value
+    work.close()
+    raise AssertionError("the work waits")
+
+
 class _Stopper:
     """Cancels a task at each press of Ctrl-C; after its end, presses have no effect."""
 
     def __init__(self) -> None:
-        self._before = signal.getsignal(signal.SIGINT)
+        self._is_early = False
+        # Before the event loop runs. It would set a handler of its own, and Python writes each
+        # handler that is replaced as text: that one with its task, and therefore with `inspect`.
+        self._before = signal.signal(signal.SIGINT, self._press_early)
         self._first_press_s: float | None = None
+
+    def _press_early(self, _: int, __: FrameType | None) -> None:
+        self._is_early = True
 
     def start(self, task: asyncio.Task[Any] | None) -> Callable[[int], None]:
         """Prepare for the presses that a task gets; returns the function to call for each."""
@@ -92,6 +112,8 @@ class _Stopper:
 
         # A press after the end of the task must not interrupt the report of what it cost.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if self._is_early:
+            raise KeyboardInterrupt
         return press
 
     def end(self) -> None:
@@ -105,7 +127,7 @@ async def ask(question: Question) -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     write(f"{question.text} [y/N] ")
-    reply: Future[bytes] = Future()
+    reply: Future[bytes] = concurrent.futures.Future()
 
     def read() -> None:
         try:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from limner.base64_text import encode_base64
 from limner.content import Picture
 from limner.errors import LimnerError
 from limner.imaging.fit import FitRequest
@@ -61,7 +61,7 @@ async def read(uri: str, pictures: Pictures) -> dict[str, Any]:
         mime, data = await _loaded(picture, parsed.width, pictures)
     except LimnerError as error:
         raise _not_found(uri) from error
-    return {"contents": [{"uri": uri, "mimeType": mime, "blob": b64encode(data).decode()}]}
+    return {"contents": [{"uri": uri, "mimeType": mime, "blob": encode_base64(data)}]}
 
 
 async def _loaded(picture: Picture, width: int | None, pictures: Pictures) -> tuple[str, bytes]:

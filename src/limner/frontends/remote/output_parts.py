@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from limner.agent.call_items import output_item
 from limner.agent.untrusted import fence_items
+from limner.base64_text import encode_base64
 from limner.client import Limner
 from limner.content import Picture
 from limner.errors import ImageError, StorageError
@@ -20,7 +21,6 @@ from limner.tools.image_input import ImageInput
 from limner.wires import codex_content
 from limner.wires import items as made
 from limner.wires.base import ModelPicture
-from limner.wires.content_parts import encode_base64
 from limner.wires.items import Item
 
 
@@ -63,7 +63,8 @@ class OutputParts:
         if isinstance(image, Path) and self._is_local:
             return {"type": "localImage", "path": str(image.absolute())}
         fitted = await self._fit(await self._lim().take(image))
-        return {"type": "image", "url": f"data:{fitted.mime};base64,{encode_base64(fitted)}"}
+        url = f"data:{fitted.mime};base64,{encode_base64(fitted.data)}"
+        return {"type": "image", "url": url}
 
     async def _fit_all(
         self, pictures: Iterable[Picture]

@@ -1,4 +1,4 @@
-"""The types and methods of the handshake, models, accounts and goals."""
+"""The types and methods of models, accounts and goals."""
 
 from __future__ import annotations
 
@@ -9,41 +9,6 @@ from limner.frontends.appserver.protocol.base import Count, Method, Shape
 
 GoalStatus = Literal["active", "paused", "blocked", "usageLimited", "budgetLimited", "complete"]
 Modality = Literal["text", "image", "audio"]
-
-
-# --- handshake ---
-
-
-class ClientInfo(Shape):
-    name: str
-    version: str
-    title: str | None = None
-
-
-class InitializeCapabilities(Shape):
-    """Both lists have exact method names.
-
-    ``opt_in_notification_methods`` is limner's own: it names those of limner's own notifications
-    that the client wants.
-    """
-
-    experimental_api: bool = False
-    opt_out_notification_methods: list[str] | None = None
-    opt_in_notification_methods: list[str] | None = None
-
-
-class InitializeParams(Shape):
-    """The first request of every connection."""
-
-    client_info: ClientInfo
-    capabilities: InitializeCapabilities | None = None
-
-
-class InitializeResponse(Shape):
-    user_agent: str
-    codex_home: str
-    platform_family: str
-    platform_os: str
 
 
 # --- models ---
@@ -234,12 +199,6 @@ class ThreadGoalClearResponse(Shape):
 _KEYS = "Keys come from the environment or `limner keys set`."
 
 METHODS: Mapping[str, Method] = {
-    "initialize": Method(
-        params=InitializeParams,
-        result=InitializeResponse,
-        handler="handshake:initialize",
-        needs_initialize=False,
-    ),
     "model/list": Method(
         params=ModelListParams,
         result=ModelListResponse,

@@ -1,7 +1,5 @@
 """The base types of the protocol: JSON objects, rows of the method table, shared values."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, dataclass_transform
 
 import msgspec
@@ -31,7 +29,7 @@ class _Kind(msgspec.StructMeta):
 
     def __new__(
         cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
-    ) -> _Kind:
+    ) -> "_Kind":
         options.setdefault("kw_only", True)
         return super().__new__(cls, name, bases, namespace, **options)
 

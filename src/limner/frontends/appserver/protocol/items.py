@@ -1,7 +1,5 @@
 """The items of a thread, as clients see them."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from limner.frontends.appserver.protocol.base import ContentItem, Shape, UserInput

@@ -1,7 +1,5 @@
 """The types and methods of threads: start, resume, fork, list, read, archive, delete."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 

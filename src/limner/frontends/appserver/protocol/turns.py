@@ -1,7 +1,5 @@
 """The types and methods of turns: start, steer, interrupt."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal
 
