@@ -15,9 +15,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -26,13 +27,19 @@ from benchmarks import photos, screens
 from benchmarks.app_server_client import Client, answer_with, connected
 from benchmarks.app_server_crowd import crowd
 from benchmarks.app_server_peers import Peer
-from benchmarks.app_server_report import Memory, Results, Times, comparisons
+from benchmarks.app_server_report import Memory, Results, Turns, comparisons
 from benchmarks.comparison import Comparison
+from benchmarks.metered import cpu_ns
 from benchmarks.processes import Peak, memory_mb
 
 SCREEN, LARGE = (1280, 800), (3840, 2160)
 LARGE_SCALE = 2
 SETTLE_S = 1.0
+TURN_SETTLE_S = 0.05
+"""What a server does after its answer belongs to the turn too."""
+
+Turn = Callable[[Client, str, int], float]
+T = TypeVar("T")
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,36 +120,40 @@ def measure(plan: Plan) -> Results:
 
 def _turns(
     plan: Plan, pair: Sequence[Peer], shots: Sequence[bytes], large: Sequence[bytes]
-) -> tuple[Times, Times, Times, Times]:
+) -> tuple[dict[str, Turns], ...]:
     """What turns take: the first of a process, with text, with a screenshot, with a large one."""
-    answers = [answer_with(shot) for shot in shots]
-    large_answers = [answer_with(shot) for shot in large]
     with contextlib.ExitStack() as stack:
         clients = {peer.name: stack.enter_context(connected(peer)) for peer in pair}
-
-        def taking(count: int, turn: Callable[[Client, str, int], float]) -> Times:
-            threads = {name: client.start_thread() for name, client in clients.items()}
-            return _taking_turns(
-                pair,
-                count,
-                lambda peer, number: turn(clients[peer.name], threads[peer.name], number),
-            )
-
-        first = taking(1, Client.text_turn)
-        text = taking(plan.text_turns, Client.text_turn)
-        tool = taking(
-            plan.shots,
-            lambda client, thread_id, number: client.tool_turn(
-                thread_id, number, answer=answers[number]
-            ),
+        return (
+            take_turns(pair, clients, 1, Client.text_turn),
+            take_turns(pair, clients, plan.text_turns, Client.text_turn),
+            take_turns(pair, clients, plan.shots, showing(shots)),
+            take_turns(pair, clients, plan.large_shots, showing(large)),
         )
-        tool_large = taking(
-            plan.large_shots,
-            lambda client, thread_id, number: client.tool_turn(
-                thread_id, number, answer=large_answers[number]
-            ),
-        )
-    return first, text, tool, tool_large
+
+
+def showing(shots: Sequence[bytes]) -> Turn:
+    """A turn that looks at the screenshot of its number."""
+    answers = [answer_with(shot) for shot in shots]
+    return lambda client, thread, number: client.tool_turn(thread, number, answer=answers[number])
+
+
+def take_turns(
+    pair: Sequence[Peer], clients: Mapping[str, Client], count: int, turn: Turn
+) -> dict[str, Turns]:
+    """What turns of a new thread of each take, one after the other."""
+    threads = {name: client.start_thread() for name, client in clients.items()}
+    taken = {name: Turns() for name in clients}
+
+    def one(peer: Peer, number: int) -> None:
+        client = clients[peer.name]
+        before = cpu_ns(client.process.pid)
+        wall_s = turn(client, threads[peer.name], number)
+        time.sleep(TURN_SETTLE_S)
+        taken[peer.name].add(before, cpu_ns(client.process.pid), client.process.pid, wall_s=wall_s)
+
+    _taking_turns(pair, count, one)
+    return taken
 
 
 def _memory(
@@ -182,10 +193,10 @@ def _peak_mb(client: Client, shots: Sequence[bytes]) -> float:
 
 
 def _taking_turns(
-    pair: Sequence[Peer], count: int, work: Callable[[Peer, int], float]
-) -> dict[str, list[float]]:
+    pair: Sequence[Peer], count: int, work: Callable[[Peer, int], T]
+) -> dict[str, list[T]]:
     """What each took, one after the other; who begins changes, since one disturbs the next."""
-    taken: dict[str, list[float]] = {peer.name: [] for peer in pair}
+    taken: dict[str, list[T]] = {peer.name: [] for peer in pair}
     for number in range(count):
         for peer in pair if number % 2 else reversed(pair):
             taken[peer.name].append(work(peer, number))

@@ -90,7 +90,7 @@ class Client:
 
     _heads = msgspec.json.Decoder(Head)
 
-    def __init__(self, peer: Peer) -> None:
+    def __init__(self, peer: Peer, *, stderr: int = subprocess.DEVNULL) -> None:
         self.peer = peer
         self._asked = 0
         self._started = time.perf_counter()
@@ -98,7 +98,7 @@ class Client:
             peer.command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=stderr,
             bufsize=BUFFER_BYTES,
             cwd=peer.cwd,
             env=peer.env,

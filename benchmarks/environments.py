@@ -11,6 +11,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 HOME = ROOT / ".bench"
+# What the environments of this process have, for its record.
+requirements_used: list[str] = []
 
 
 def python_with(name: str, *requirements: str) -> str:
@@ -19,6 +21,7 @@ def python_with(name: str, *requirements: str) -> str:
     Raises:
         subprocess.CalledProcessError: pip cannot install them.
     """
+    requirements_used.extend(requirements)
     folder = bench_folder() / name
     python = folder / "bin" / "python"
     wanted = "\n".join(requirements)
@@ -30,6 +33,15 @@ def python_with(name: str, *requirements: str) -> str:
         subprocess.run(install, check=True)
         stamp.write_text(wanted)
     return str(python)
+
+
+def python_if_possible(name: str, *requirements: str) -> str | None:
+    """As `python_with`; None if pip cannot install them, so that the others are still measured."""
+    try:
+        return python_with(name, *requirements)
+    except subprocess.CalledProcessError as error:
+        print(f"{name} is left out: {error}", file=sys.stderr, flush=True)
+        return None
 
 
 def bench_folder() -> Path:

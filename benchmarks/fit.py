@@ -138,7 +138,8 @@ def _without_fast() -> dict[str, str]:
     """An environment in which the extra cannot be imported, by limner's worker neither."""
     folder = bench_folder() / "without-fast"
     folder.mkdir(exist_ok=True)
-    (folder / "cykooz_resizer.py").write_text('raise ImportError("left out on purpose")\n')
+    for name in ("cykooz_resizer", "zlib_ng"):
+        (folder / f"{name}.py").write_text('raise ImportError("left out on purpose")\n')
     return {"PYTHONPATH": str(folder)}
 
 

@@ -23,9 +23,13 @@ Fit = Callable[[bytes, Mode], Awaitable[Fitted]]
 
 
 @contextlib.asynccontextmanager
-async def limner() -> AsyncGenerator[Fit]:
-    """Ours: a warm pool as the program itself holds one; its worker counts as ours too."""
+async def limner(*, large: bool = False) -> AsyncGenerator[Fit]:
+    """Ours: a warm pool as the program itself holds one; its worker counts as ours too.
+
+    ``large``: with the setting for a picture of more than 100 megapixels, and TIFF.
+    """
     from limner.imaging.fit import FitRequest
+    from limner.imaging.limits import limits_for
     from limner.imaging.pool import Imaging
 
     requests = {
@@ -34,7 +38,8 @@ async def limner() -> AsyncGenerator[Fit]:
         "jpeg": FitRequest(formats=("image/jpeg",)),
         "webp": FitRequest(formats=("image/webp",)),
     }
-    async with Imaging() as imaging:
+    pool = Imaging(limits=limits_for(1_100), accept=("tiff",)) if large else Imaging()
+    async with pool as imaging:
 
         async def ours(data: bytes, mode: Mode) -> Fitted:
             fitted, sent = await imaging.fit(data, requests[mode])
@@ -86,8 +91,8 @@ LIBRARIES: dict[str, Callable[[], Library]] = {
 @contextlib.asynccontextmanager
 async def peer(name: str) -> AsyncGenerator[Fit]:
     """The fit of a peer; a library works in this process."""
-    if name == "limner":
-        async with limner() as fit:
+    if name in {"limner", "limner-large"}:
+        async with limner(large=name == "limner-large") as fit:
             yield fit
         return
     library = LIBRARIES[name]()

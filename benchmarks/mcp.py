@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.comparison import Comparison, compare
+from benchmarks.comparison import Comparison, compare, one_run
 
 START_ROUNDS = 9
 FIT_ROUNDS = 5
@@ -64,7 +64,8 @@ def _start_up(folder: Path) -> list[Comparison]:
         # Interleaved, so that a busy moment of the machine falls on all of them.
         used[BARE_NAME].append(_bare())
         for name, command in SERVERS.items():
-            used[name].append(_first_list(command, _env(folder / "home")))
+            with one_run(name):
+                used[name].append(_first_list(command, _env(folder / "home")))
     cpu = {name: [1000 * spent for spent, _ in found] for name, found in used.items()}
     memory = {name: [mb for _, mb in found] for name, found in used.items()}
     return [

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.comparison import Comparison, compare
+from benchmarks.comparison import Comparison, compare, one_run
 from benchmarks.environments import python_with
 from benchmarks.metered import cpu_ns
 from benchmarks.rendering_peers import HEIGHT, PICTURES, WIDTH
@@ -40,7 +40,10 @@ def main(rounds: int = ROUNDS) -> list[Comparison]:
     with tempfile.TemporaryDirectory() as folder:
         for picture, peers in PICTURES.items():
             names = [name for name in peers if name != "Graphviz, dot" or _dot_version()]
-            programs = [_Program(name, picture, python, Path(folder)) for name in names]
+            programs: list[_Program] = []
+            for name in names:
+                with one_run(name):
+                    programs.append(_Program(name, picture, python, Path(folder)))
             found.append(
                 _compare(f"{picture}, the first of a process", programs, rounds, _Program.first)
             )
@@ -109,7 +112,7 @@ class _Program:
         order = f'{{"picture": "{self._picture}", "number": {number}, "path": "{self._path}"}}'
         print(order, file=process.stdin, flush=True)
         if process.stdout.readline() != "drawn\n":
-            raise SystemExit(f"{self.name} did not draw the picture {self._picture}")
+            raise ChildProcessError(f"{self.name} did not draw the picture {self._picture}")
         self._path.unlink()
 
 
@@ -119,9 +122,14 @@ def _compare(
     costs: dict[str, list[Cost]] = {program.name: [] for program in programs}
     for number in range(1, rounds + 1):
         for program in programs:
-            costs[program.name].append(draw(program, number))
+            with one_run(program.name):
+                costs[program.name].append(draw(program, number))
     cpu = {name: [1000 * used for _, used in found] for name, found in costs.items()}
-    walls = {name: statistics.median(taken for taken, _ in found) for name, found in costs.items()}
+    walls = {
+        name: statistics.median(taken for taken, _ in found)
+        for name, found in costs.items()
+        if found
+    }
     ours = programs[0].name
     told = ", ".join(f"{name} {wall / walls[ours]:.2f}x" for name, wall in walls.items())
     return compare(work, cpu, unit="ms of CPU", ours=ours, note=f"On the clock: {told}.")

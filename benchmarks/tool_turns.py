@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.app_server import SCREEN, model_server, pictures
-from benchmarks.comparison import Comparison, compare
+from benchmarks.comparison import Comparison, compare, one_run
 from benchmarks.environments import ROOT, python_with
 from benchmarks.metered import cpu_ns
 from benchmarks.processes import memory_mb
@@ -44,10 +44,14 @@ def main(turns: int = TURNS) -> list[Comparison]:
         }
         for path in paths:
             for name, program in programs.items():
-                cpu[name].append(_turn(program, path))
+                with one_run(name):
+                    cpu[name].append(_turn(program, path))
         for name, program in programs.items():
-            memory[name] = [memory_mb(program.pid)]
-            program.communicate()
+            if len(cpu[name]) < turns:  # what it took for some of them says nothing
+                cpu[name].clear()
+            memory[name] = [memory_mb(program.pid)] if cpu[name] else []
+            with one_run(name):
+                program.communicate()
     last = min(LAST, turns)
     recent = {name: spent[-last:] for name, spent in cpu.items()}
     work = f"turns {turns - last + 1} to {turns} of a conversation, each with a new screenshot"
@@ -75,6 +79,6 @@ def _turn(program: subprocess.Popen[str], path: Path) -> float:
     before = cpu_ns(program.pid)
     print(path, file=program.stdin, flush=True)
     if program.stdout.readline() != "done\n":
-        raise SystemExit(f"{program.args} ended with {program.wait()}")
+        raise ChildProcessError(f"{program.args} ended with {program.wait()}")
     used = cpu_ns(program.pid)
     return sum(spent - before.get(pid, 0) for pid, spent in used.items()) / 1e6

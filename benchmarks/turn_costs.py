@@ -1,8 +1,7 @@
-"""What a turn costs the processor: limner's host and its worker beside the real Codex.
+"""Where a turn's processor time goes: limner's host, its worker, and the real Codex.
 
-Time on the wall needs an idle machine; processor time says nearly the same on a busy one. Both
-servers run at the same time and take turns at every step, as in `app_server`. The medians of the
-first ten and the last ten turns show what a longer conversation costs.
+The same turns as in `app_server`, which compares them. Here a profiler can watch limner alone, and
+the host and the worker have a column each.
 
     python -m benchmarks.turn_costs [--turns N] [--large N] [--alone]
 """
@@ -14,43 +13,22 @@ import contextlib
 import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import app_server_peers as peers
-from benchmarks.app_server import LARGE, LARGE_SCALE, SCREEN, model_server, pictures
-from benchmarks.app_server_client import Client, answer_with, connected
-from benchmarks.app_server_peers import Peer
-from benchmarks.metered import cpu_ns
-
-EDGE = 10
-"""How many turns at the beginning and at the end are compared."""
-SETTLE_S = 0.05
-"""What a server does after its answer belongs to the turn too."""
-
-Turn = Callable[[Client, str, int], float]
-
-
-class Costs:
-    """The processor time of each turn in milliseconds: the server itself, and its children."""
-
-    def __init__(self) -> None:
-        self.host: list[float] = []
-        self.children: list[float] = []
-        self.wall: list[float] = []
-
-    def add(self, before: dict[int, int], after: dict[int, int], pid: int, wall_s: float) -> None:
-        """Add one turn."""
-        spent = {one: now - before.get(one, 0) for one, now in after.items()}
-        self.host.append(spent.pop(pid) / 1e6)
-        self.children.append(sum(spent.values()) / 1e6)
-        self.wall.append(wall_s * 1e3)
-
-    @property
-    def total(self) -> list[float]:
-        """Of all processes together."""
-        return [sum(pair) for pair in zip(self.host, self.children, strict=True)]
+from benchmarks.app_server import (
+    LARGE,
+    LARGE_SCALE,
+    SCREEN,
+    Turn,
+    model_server,
+    pictures,
+    showing,
+    take_turns,
+)
+from benchmarks.app_server_client import Client, connected
+from benchmarks.app_server_report import ENDS, OURS, THEIRS, Turns
 
 
 def main(arguments: Sequence[str] = ()) -> None:
@@ -60,18 +38,12 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--large", type=int, default=10, help="turns with a 4K picture")
     parser.add_argument("--alone", action="store_true", help="without Codex, for a profiler")
     options = parser.parse_args(arguments)
-    shots = [answer_with(shot) for shot in pictures(SCREEN, options.turns)]
-    large = [answer_with(shot) for shot in pictures(LARGE, options.large, scale=LARGE_SCALE)]
-
-    def shoot(answers: Sequence[bytes]) -> Turn:
-        return lambda client, thread, number: client.tool_turn(
-            thread, number, answer=answers[number]
-        )
-
+    shots = list(pictures(SCREEN, options.turns))
+    large = list(pictures(LARGE, options.large, scale=LARGE_SCALE))
     kinds: dict[str, tuple[Turn, int]] = {
         "text": (Client.text_turn, options.turns),
-        "PNG of 1280x800": (shoot(shots), options.turns),
-        "PNG of 3840x2160": (shoot(large), options.large),
+        "PNG of 1280x800": (showing(shots), options.turns),
+        "PNG of 3840x2160": (showing(large), options.large),
     }
     print("| turn | limner: host | worker | Codex | CPU | wall | last ten beside first ten |")
     print("|---|--:|--:|--:|--:|--:|---|")
@@ -85,40 +57,24 @@ def main(arguments: Sequence[str] = ()) -> None:
             for client in clients.values():
                 client.text_turn(client.start_thread(), 0)
             for kind, (turn, count) in kinds.items():
-                print(_row(kind, _measure(pair, clients, turn, count)), flush=True)
+                print(_row(kind, take_turns(pair, clients, count, turn)), flush=True)
 
 
-def _measure(
-    pair: Sequence[Peer], clients: dict[str, Client], turn: Turn, count: int
-) -> dict[str, Costs]:
-    threads = {name: client.start_thread() for name, client in clients.items()}
-    costs = {name: Costs() for name in clients}
-    for number in range(count):
-        for peer in pair if number % 2 else reversed(pair):
-            client = clients[peer.name]
-            pid = client.process.pid
-            before = cpu_ns(pid)
-            wall_s = turn(client, threads[peer.name], number)
-            time.sleep(SETTLE_S)
-            costs[peer.name].add(before, cpu_ns(pid), pid, wall_s)
-    return costs
-
-
-def _row(kind: str, costs: dict[str, Costs]) -> str:
-    ours, theirs = costs["limner"], costs.get("codex")
+def _row(kind: str, turns: dict[str, Turns]) -> str:
+    ours, theirs = turns[OURS], turns.get(THEIRS)
     cells = [
         kind,
         f"{statistics.median(ours.host):.1f} ms",
         f"{statistics.median(ours.children):.1f} ms",
-        "-" if theirs is None else f"{statistics.median(theirs.total):.1f} ms",
-        "-" if theirs is None else _ratio(ours.total, theirs.total),
+        "-" if theirs is None else f"{statistics.median(theirs.cpu):.1f} ms",
+        "-" if theirs is None else _ratio(ours.cpu, theirs.cpu),
         "-" if theirs is None else _ratio(ours.wall, theirs.wall),
         ", ".join(
-            f"{name} {_ratio(one.total[-EDGE:], one.total[:EDGE])} of CPU, "
-            f"{_ratio(one.wall[-EDGE:], one.wall[:EDGE])} of time"
-            for name, one in costs.items()
+            f"{name} {_ratio(one.cpu[-ENDS:], one.cpu[:ENDS])} of CPU, "
+            f"{_ratio(one.wall[-ENDS:], one.wall[:ENDS])} of time"
+            for name, one in turns.items()
         )
-        if len(ours.wall) >= 2 * EDGE
+        if len(ours.wall) >= 2 * ENDS
         else "",
     ]
     return f"| {' | '.join(cells)} |"

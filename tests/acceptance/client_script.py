@@ -14,11 +14,10 @@ from tests.servers.scripted import calls, says
 
 import limner
 from limner.agent.events import ItemAdded, TextDelta, ToolFinished, ToolStarted, UsageUpdated
+from limner.base64_text import encode_base64
 from limner.frontends.remote.client import Client
 from limner.frontends.remote.events import TurnResult
 from limner.testing.servers.model_server import ModelAnswer, ScriptedCall
-from limner.wires.base import ModelPicture
-from limner.wires.content_parts import encode_base64
 
 # What the model says to each request of the script, in its order.
 SAYINGS: Sequence[ModelAnswer] = (
@@ -51,7 +50,7 @@ def green() -> bytes:
     return file.getvalue()
 
 
-DATA_URL = f"data:image/png;base64,{encode_base64(ModelPicture(mime='image/png', data=green()))}"
+DATA_URL = f"data:image/png;base64,{encode_base64(green())}"
 
 
 @limner.tool

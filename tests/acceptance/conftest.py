@@ -12,12 +12,11 @@ import pytest
 from PIL import Image
 
 from limner import Limner, ToolCall, ToolContext, ToolResult
+from limner.base64_text import encode_base64
 from limner.settings import load
 from limner.storage.reach import Reach
 from limner.testing.servers.openai_server import OpenAIServer
 from limner.testing.servers.replicate_server import ReplicateServer
-from limner.wires.base import ModelPicture
-from limner.wires.content_parts import encode_base64
 
 # Before DALL·E 3 was retired: the specification's own world.
 SPRING = datetime(2026, 4, 1, 12, tzinfo=UTC)
@@ -41,7 +40,7 @@ def picture(width: int = 1024, height: int = 1024, *, kind: str = "PNG") -> byte
 
 def data_url(data: bytes) -> str:
     """A PNG as models get it."""
-    return f"data:image/png;base64,{encode_base64(ModelPicture(mime='image/png', data=data))}"
+    return f"data:image/png;base64,{encode_base64(data)}"
 
 
 def unlabelled(path: Path) -> bytes:

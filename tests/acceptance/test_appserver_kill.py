@@ -21,10 +21,9 @@ from tests.fuzz import IS_LONG
 from tests.servers.appserver_side import Side, Talk, limner_side
 from tests.servers.scripted import calls, says
 
+from limner.base64_text import encode_base64
 from limner.testing.servers.http_server import Gate, ReceivedRequest, Reply
 from limner.testing.servers.responses_server import ResponsesServer
-from limner.wires.base import ModelPicture
-from limner.wires.content_parts import encode_base64
 
 pytestmark = pytest.mark.slow
 
@@ -173,8 +172,7 @@ def _picture_url(call_id: str) -> str:
     """A picture that no other call is answered with."""
     file = io.BytesIO()
     Image.new("RGB", (8, 8), (0, 128, int(call_id.removeprefix("call_")))).save(file, "PNG")
-    picture = ModelPicture(mime="image/png", data=file.getvalue())
-    return f"data:image/png;base64,{encode_base64(picture)}"
+    return f"data:image/png;base64,{encode_base64(file.getvalue())}"
 
 
 def _answer(call_id: str) -> dict[str, Any]:
