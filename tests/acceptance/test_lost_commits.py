@@ -69,6 +69,36 @@ async def test_a_call_does_not_notice_that_the_answer_to_a_commit_is_lost(
 
 
 @pytest.mark.parametrize("provider", ["openai-image", "replicate-flux"])
+async def test_a_settlement_whose_answer_never_comes_is_still_that_of_this_call(
+    services: FakeServices,
+    wire: PostgresWire,
+    postgres: PostgresServer,
+    provider: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(postgres_engine, "OUTCOME_S", 0.0)
+    schema, errors = postgres.new_schema(), list[str]()
+    async with program(services, wire.url(schema), provider) as lim:
+        await lim.generate("the first fox")
+        number = 0
+        while wire.broke or number == 0:
+            number += 1
+            assert number < MOST_COMMITS
+            wire.break_at(number, "kept")
+            try:
+                await lim.generate(f"fox {number}")
+            except LimnerError as error:
+                errors.append(error.code)
+            wire.mend()
+            await lim.money.conclude_dead_calls()
+            for job in await lim.money.unfinished_jobs():
+                await lim.recover(job)
+            assert counted(postgres, schema) == billed(services), number
+    assert number > 5, "a paid call has more commits"
+    assert set(errors) == {"STORAGE_FAILED"}
+
+
+@pytest.mark.parametrize("provider", ["openai-image", "replicate-flux"])
 async def test_a_database_that_is_gone_after_a_commit_costs_no_picture_and_holds_no_money(
     services: FakeServices,
     wire: PostgresWire,

@@ -12,8 +12,8 @@ from typing import Literal
 from urllib.parse import quote
 
 SOCKET = ".s.PGSQL.5432"
-# lost: the server never gets the COMMIT. kept: only its answer is lost. gone: so it is, and then
-# the server cannot be reached until `mend`.
+# lost: the server never gets the COMMIT. kept: only its answer is lost. gone: so it is, all other
+# connections end too, and the server cannot be reached until `mend`.
 Break = Literal["lost", "kept", "gone"]
 
 
@@ -26,6 +26,7 @@ class PostgresWire:
         self._left = 0
         self._break: Break | None = None
         self._is_gone = False
+        self._ends = list[socket.socket]()
         self.broke = False
 
     def url(self, schema: str) -> str:
@@ -62,6 +63,7 @@ class PostgresWire:
                     continue
                 server = socket.socket(socket.AF_UNIX)
                 server.connect(str(self._server / SOCKET))
+                self._ends += client, server
                 for work in (self._to_server, self._to_client):
                     threading.Thread(target=work, args=(client, server), daemon=True).start()
 
@@ -99,7 +101,10 @@ class PostgresWire:
                 return False
             self._is_gone = self._break == "gone"
             self._break, self.broke = None, True
-            return True
+        if self._is_gone:
+            _shut(*self._ends)
+            self._ends.clear()
+        return True
 
 
 def _copy(
@@ -110,17 +115,23 @@ def _copy(
     is_started: bool,
 ) -> None:
     """Hand on messages, and close both ends if one is due or an end is closed."""
-    with suppress(OSError, struct.error), source, target:
-        while True:
-            kind = _read(source, 1) if is_started else b""
-            (length,) = struct.unpack("!I", _read(source, 4))
-            body = _read(source, length - 4)
-            if is_due(kind, body):
-                break
-            target.sendall(kind + struct.pack("!I", length) + body)
-            is_started = True
-        # A thread that waits for the other direction wakes up.
-        for end in (source, target):
+    with source, target:
+        with suppress(OSError, struct.error):
+            while True:
+                kind = _read(source, 1) if is_started else b""
+                (length,) = struct.unpack("!I", _read(source, 4))
+                body = _read(source, length - 4)
+                if is_due(kind, body):
+                    break
+                target.sendall(kind + struct.pack("!I", length) + body)
+                is_started = True
+        _shut(source, target)
+
+
+def _shut(*ends: socket.socket) -> None:
+    """End connections; a thread that waits for one of them wakes up."""
+    for end in ends:
+        with suppress(OSError):  # it has ended already
             end.shutdown(socket.SHUT_RDWR)
 
 

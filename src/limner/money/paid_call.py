@@ -276,9 +276,15 @@ class PaidCall:
         try:
             await self._settle(error_code=None)
         except StorageError as error:
-            if not await self._is_received_elsewhere():
+            row = await self._row()
+            if row is None or row.state != "settled" or row.picture is None:
                 raise
-            self._concluded, self.cost_nano = True, 0
+            self._concluded = True
+            if error.retryable and row.picture == picture:
+                # The settlement is stored, and only the answer of the database was lost.
+                self._money.give_up(self._reservation, is_sent=True)
+                return
+            self.cost_nano = 0
             raise UserError(
                 f"Another process has already fetched the picture of {self.job_id}.",
                 code=ALREADY_RECEIVED,
@@ -417,10 +423,6 @@ class PaidCall:
         """The state of the row; None if it was never sent or cannot be read."""
         row = await self._row()
         return None if row is None else row.state
-
-    async def _is_received_elsewhere(self) -> bool:
-        row = await self._row()
-        return row is not None and row.state == "settled" and row.picture is not None
 
     async def _row(self) -> JobRow | None:
         try:
