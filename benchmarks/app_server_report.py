@@ -23,9 +23,8 @@ WHY_SCREEN = (
     "12 transactions."
 )
 WHY_LARGE = (
-    "At this detail the model sees 2048x1152 pixels. To decode, scale and encode the picture takes "
-    "more than the target allows for the whole turn. An encoder that needs a tenth of the time was "
-    "tried: its PNG has two thirds more bytes, and every later request would send them again."
+    "At this detail the model sees 2048x1152 pixels. To undo the filters of the PNG and to scale "
+    "it takes nearly all that the target allows for the whole turn."
 )
 WHY_FLATNESS = (
     "The first turns send 1 to 10 pictures to the model, the last ones 10 to 20, which is 6 and "

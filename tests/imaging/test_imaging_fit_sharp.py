@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from imaging_samples import encoded
 from msgspec.structs import replace
-from PIL import Image, ImageDraw, ImageFilter
+from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageStat
 
 from limner.imaging.fit import FitRequest
+from limner.imaging.fit.encoders import lossless_webp
 from limner.imaging.fit.engine import Engine
 from limner.imaging.fit.request import GIF, JPEG, PNG, WEBP
 from limner.imaging.fit.source import resize
@@ -65,6 +66,23 @@ def test_text_is_scaled_into_the_box_without_any_other_loss(engine: Engine) -> N
     assert (fitted.mime, fitted.width, fitted.height) == (WEBP, 600, 450)
     expected = resize(image, (600, 450), (0, 0, *image.size))
     assert Image.open(BytesIO(sent)).convert("RGB").tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("formats", [(PNG, JPEG, WEBP, GIF), (PNG, JPEG)])
+def test_scaled_text_becomes_a_jpeg_that_looks_the_same_if_it_has_fewer_bytes(
+    engine: Engine, formats: tuple[str, ...]
+) -> None:
+    image = screen(1200, 1000)
+    ImageDraw.Draw(image).rectangle((0, 0, 300, 1000), fill="navy")
+    image.paste(photo(800, 320), (320, 100))
+    fitted, sent = engine.fit(encoded(image, "PNG"), replace(SHARP, formats=formats))
+    assert (fitted.mime, fitted.width, fitted.height) == (JPEG, 600, 500)
+    expected = resize(image, (600, 500), (0, 0, *image.size))
+    opened: Any = Image.open(BytesIO(sent))
+    assert [layer[1:3] for layer in opened.layer] == [(1, 1)] * 3
+    loss = ImageStat.Stat(ImageChops.difference(opened.convert("RGB"), expected))
+    assert max(loss.rms) < 3
+    assert len(sent) < len(lossless_webp(expected).data)
 
 
 def test_text_that_was_small_stays_small_in_fewer_colours(engine: Engine) -> None:

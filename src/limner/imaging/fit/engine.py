@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
@@ -29,6 +30,8 @@ FAST_COLOURS = (256,)
 THOROUGH_GAIN = 1.3
 # The fast mode tries no encoding without loss that is estimated at so many times the limit.
 LOSSLESS_MARGIN = 1.2
+# A JPEG of this quality in full colour shows scaled text as sharp as an encoding without loss.
+SHARP_QUALITY = 95
 # Text of one colour on another stays sharp in so few colours.
 SHARP_COLOURS = (256, 64, 16)
 
@@ -111,7 +114,7 @@ def encode_fast(source: DecodedSource, request: FitRequest) -> Candidate:
 
 
 def encode_sharp(source: DecodedSource, request: FitRequest, *, original_bytes: int) -> Candidate:
-    """A flat picture without loss or in few colours, any other one at the best quality.
+    """A flat picture without visible loss or in few colours, any other one at the best quality.
 
     It has no more bytes than the original if that takes nothing but fewer colours or a lower
     quality, and no more than the limit in any case.
@@ -122,6 +125,11 @@ def encode_sharp(source: DecodedSource, request: FitRequest, *, original_bytes: 
         request = replace(request, formats=formats if {PNG, WEBP} & {*formats} else (PNG,))
     wanted = min(original_bytes, request.max_bytes)
     if is_flat(image, SHARP_FLAT_SHARE):
+        is_scaled = image.size != (source.part.width, source.part.height)
+        if is_scaled and _is_smaller_as_jpeg(image, request):
+            jpeg = encoders.jpeg(image, SHARP_QUALITY, full_colour=True)
+            if len(jpeg.data) <= wanted:
+                return jpeg
         tried: list[Candidate] = []
         for flat in _encode_flat(image, request, SHARP_COLOURS, wanted):
             if len(flat.data) <= wanted:
@@ -131,6 +139,18 @@ def encode_sharp(source: DecodedSource, request: FitRequest, *, original_bytes: 
         if smallest is not None and len(smallest.data) <= request.max_bytes:
             return smallest
     return _encode_photo(image, request, wanted)
+
+
+def _is_smaller_as_jpeg(image: Image.Image, request: FitRequest) -> bool:
+    """Whether a sharp JPEG has fewer bytes than an encoding without loss, as some rows show.
+
+    It also takes a fifth of the time.
+    """
+    if JPEG not in request.formats:
+        return False
+    sharp = partial(encoders.jpeg, quality=SHARP_QUALITY, full_colour=True)
+    without_loss = lossless_webp if WEBP in request.formats else encoders.png
+    return estimate_bytes(image, sharp) < estimate_bytes(image, without_loss)
 
 
 def _encode_flat(

@@ -28,7 +28,7 @@ class FitRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     ``seed`` is the specified ladder, ``fast`` one encoding with about its size. ``sharp`` keeps
     every detail that the model can use: a picture within the limits is sent unchanged, any other
-    one without loss, or with as little as makes it no larger than the original.
+    one without visible loss, or with as little as makes it no larger than the original.
 
     ``formats`` are the types that may be sent. GIF cannot be the only one: a GIF is sent unchanged
     or not at all. With ``region`` only that part of the original is sent, at its full detail.
