@@ -3,6 +3,6 @@
 from limner.imaging.fit.request import FitRequest, Fitted, Region
 
 # Part of the cache key. Increase it if the same request gives other pixels than before.
-FIT_VERSION = 5
+FIT_VERSION = 6
 
 __all__ = ["FIT_VERSION", "FitRequest", "Fitted", "Region"]

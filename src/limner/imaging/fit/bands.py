@@ -33,7 +33,7 @@ Band = tuple[int, int]
 # The most pixels of the old width and the new height that the library holds. Each band computes the
 # weights of Lanczos again, so small ones are only for pictures whose rows are freed meanwhile.
 _BAND_PIXELS = 1_250_000
-_FREED_BAND_PIXELS = 600_000
+_FREED_BAND_PIXELS = 400_000
 # The decoder waits if the other thread is so many bands behind it.
 _BANDS_BEHIND = 2
 # A pixel is made of those up to three pixels of the new size away.
