@@ -50,10 +50,16 @@ def pixel_data(colour: int, depth: int, *, interlaced: bool = False) -> bytes:
 
 
 def png(
-    stream: bytes, colour: int = 2, depth: int = 8, *, interlaced: bool = False, step: int = 8192
+    stream: bytes,
+    colour: int = 2,
+    depth: int = 8,
+    *,
+    size: tuple[int, int] = (WIDTH, HEIGHT),
+    interlaced: bool = False,
+    step: int = 8192,
 ) -> bytes:
     """A PNG with that zlib stream, in chunks of ``step`` bytes."""
-    header = struct.pack(">IIBBBBB", WIDTH, HEIGHT, depth, colour, 0, 0, interlaced)
+    header = struct.pack(">IIBBBBB", *size, depth, colour, 0, 0, interlaced)
     parts = (stream[start : start + step] for start in range(0, len(stream), step))
     return b"".join(
         (

@@ -68,6 +68,15 @@ def test_the_pixels_are_those_of_a_picture_that_is_decoded_first(
     assert source.at_size(WANTED).tobytes() == decoded_first(data).tobytes()
 
 
+@pytest.mark.parametrize("wanted", [WANTED, (2000, 1400), (37, 1700)])
+def test_two_threads_scale_to_the_pixels_that_one_makes(
+    thread: ThreadPoolExecutor, wanted: tuple[int, int]
+) -> None:
+    box = 100.5, 20.25, 2500.0, 1650.0
+    found = resize(PICTURE, wanted, box, thread)
+    assert found.tobytes() == resize(PICTURE, wanted, box).tobytes()
+
+
 def interlaced() -> bytes:
     """The header alone decides, and its picture is never decoded here."""
     data = bytearray(PNG)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import zlib
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 
 import pytest
@@ -10,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from imaging_samples import encoded
 from PIL import Image, PngImagePlugin
-from png_samples import DAMAGED_STREAMS, KINDS, STREAM, WHOLE, pixel_data, png
+from png_samples import CHANNELS, DAMAGED_STREAMS, KINDS, STREAM, WHOLE, pixel_data, png
 from tests.fuzz import sample
 
-from limner.imaging.decoders import quick_png
+from limner.imaging.decoders import png_check, quick_png
 
 pytestmark = pytest.mark.skipif(
     not quick_png.IS_FASTER, reason="zlib-ng is not installed, or Pillow has it itself"
@@ -122,3 +126,71 @@ def test_a_truncated_and_changed_file_has_the_same_effect(end: int, at: int, cha
     damaged[at] ^= change
     quick, plain = both(bytes(damaged[:end]))
     assert quick == plain
+
+
+@pytest.fixture(scope="module")
+def thread() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(1) as thread:
+        yield thread
+
+
+def filtered(size: tuple[int, int], bits: int, filters: bytes) -> bytes:
+    """Rows of noise, each with its filter."""
+    chance, length = random.Random(3), (size[0] * bits + 7) // 8
+    return b"".join(bytes([kind]) + chance.randbytes(length) for kind in filters)
+
+
+def shared(data: bytes, thread: ThreadPoolExecutor) -> tuple[bool, Decoded | tuple[str, str]]:
+    """Whether two threads decode a picture that was inflated before, and what they decode."""
+    image, blocks = Image.open(BytesIO(data), formats=[quick_png.NAME]), deque[bytes]()
+    assert isinstance(image, PngImagePlugin.PngImageFile)
+    assert png_check.can_decode(data, image.size, keep=blocks.append)
+    quick_png.reuse(image, blocks)
+    is_shared = quick_png.share(image, thread)
+    image.load()
+    return is_shared, (image.mode, image.size, image.tobytes(), {**image.info, **image.text})
+
+
+@pytest.mark.parametrize(("colour", "depth"), KINDS)
+def test_two_threads_decode_the_same_pixels(
+    colour: int, depth: int, thread: ThreadPoolExecutor
+) -> None:
+    size, filters = (503, 499), bytes([4, 2, 3, 4, 1, 2, 4] * 72)[:498] + b"\0"
+    data = filtered(size, CHANNELS[colour] * depth, filters)
+    whole = png(zlib.compress(data, 1), colour, depth, size=size)
+    assert shared(whole, thread) == (True, decode(whole, "PNG"))
+
+
+@sample(20)
+@given(
+    filters=st.lists(st.sampled_from(range(5)), min_size=280, max_size=300).map(bytes),
+    width=st.integers(990, 1010),
+)
+def test_any_filters_have_the_same_pixels_on_two_threads(
+    filters: bytes, width: int, thread: ThreadPoolExecutor
+) -> None:
+    size = width, len(filters)
+    whole = png(zlib.compress(filtered(size, 24, filters), 1), size=size)
+    _, found = shared(whole, thread)
+    assert found == decode(whole, "PNG")
+
+
+@pytest.mark.parametrize(
+    ("size", "first"),
+    [((500, 499), 250), ((3000, 3001), 1500), ((500, 600), 119), ((500, 600), 481)],
+    ids=["small", "large", "too far up", "too far down"],
+)
+def test_one_thread_decodes_what_is_not_worth_two(
+    size: tuple[int, int], first: int, thread: ThreadPoolExecutor
+) -> None:
+    filters = b"\4" * first + b"\1" + b"\2" * (size[1] - first - 1)
+    whole = png(zlib.compress(filtered(size, 8, filters), 1), 0, 8, size=size)
+    assert shared(whole, thread) == (False, decode(whole, "PNG"))
+
+
+def test_a_picture_whose_rows_all_need_the_one_above_stays_on_one_thread(
+    thread: ThreadPoolExecutor,
+) -> None:
+    size = 600, 500
+    whole = png(zlib.compress(filtered(size, 24, b"\4" * 500), 1), size=size)
+    assert shared(whole, thread) == (False, decode(whole, "PNG"))

@@ -51,11 +51,22 @@ def is_installed() -> bool:
     return _simd is not None
 
 
-def resize(image: Image.Image, size: Size, box: Box) -> Image.Image:
-    """Resize the part of a decoded image inside ``box`` (left, top, right, bottom)."""
+def resize(
+    image: Image.Image, size: Size, box: Box, thread: ThreadPoolExecutor | None = None
+) -> Image.Image:
+    """Resize the part of a decoded image inside ``box`` (left, top, right, bottom).
+
+    ``thread`` scales every second band.
+    """
     bands = _Bands(image, size, box, max_pixels=_BAND_PIXELS)
-    for band in bands.edges:
-        bands.scale(band)
+    if thread is None or len(bands.edges) == 1:
+        bands.scale(*bands.edges)
+    else:
+        other = thread.submit(bands.scale, *bands.edges[1::2])
+        try:
+            bands.scale(*bands.edges[::2])
+        finally:
+            other.result()
     bands.scaled.info = dict(image.info)
     return bands.scaled
 
@@ -106,8 +117,7 @@ def decode_and_resize(image: Image.Image, size: Size, thread: ThreadPoolExecutor
     if image.im is not rows.image.im:
         # The decoder gave up, and another one has decoded the whole file into its own memory.
         return resize(image, size, (0, 0, *image.size))
-    for band in waiting:
-        bands.scale(band)
+    bands.scale(*waiting)
     bands.scaled.info = dict(image.info)
     return bands.scaled
 
@@ -117,7 +127,6 @@ class _Bands:
 
     def __init__(self, image: Image.Image, size: Size, box: Box, *, max_pixels: int) -> None:
         self._image, self._box = image, box
-        self._resizer = _simd.Resizer()
         self._lanczos = _simd.ResizeAlg.convolution(_simd.FilterType.lanczos3)
         self.scaled = Image.new(image.mode, size)
         height = size[1]
@@ -126,18 +135,23 @@ class _Bands:
             pairwise([height * number // count for number in range(count)] + [height])
         )
 
-    def scale(self, band: Band) -> None:
-        """Make a band, from its rows and those around them."""
+    def scale(self, *bands: Band) -> None:
+        """Make bands, each from its rows and those around them."""
+        resizer = _simd.Resizer()  # two threads cannot use the same one
+        for band in bands:
+            self._scale_one(band, resizer)
+
+    def _scale_one(self, band: Band, resizer: Any) -> None:
         left, _, right, _ = self._box
         start, end = band
         first, last = self._old_row(start), min(self._old_row(end), self._image.height)
         crop = _simd.CropBox(left, first, right - left, last - first)
         options = _simd.ResizeOptions(resize_alg=self._lanczos, crop_box=crop)
         if len(self.edges) == 1:
-            self._resizer.resize_pil(self._image, self.scaled, options)
+            resizer.resize_pil(self._image, self.scaled, options)
             return
         made = Image.new(self.scaled.mode, (self.scaled.width, end - start))
-        self._resizer.resize_pil(self._image, made, options)
+        resizer.resize_pil(self._image, made, options)
         self.scaled.paste(made, (0, start))
 
     def end_of_rows(self, band: Band) -> int:

@@ -13,7 +13,7 @@ from PIL import Image
 
 from limner.errors import InputInvalid
 from limner.imaging.decode import open_picture
-from limner.imaging.decoders import OpenedPicture
+from limner.imaging.decoders import OpenedPicture, quick_png
 from limner.imaging.decoders.part_reader import PartReader
 from limner.imaging.fit import bands
 from limner.imaging.fit.bands import Box
@@ -36,8 +36,8 @@ class DecodedSource:
     """A picture with its header parsed; its pixels are decoded when they are first needed.
 
     ``size`` is that of the upright picture, and ``part`` the part of it to send. ``opened`` is a
-    page that the caller has opened before; its pixels are decoded at most once. ``thread`` scales
-    the first rows while the others are decoded.
+    page that the caller has opened before; its pixels are decoded at most once. ``thread`` shares the
+    work of decoding and scaling.
 
     Raises:
         ImageError: as `open_picture`.
@@ -84,7 +84,8 @@ class DecodedSource:
             return _drop_unused_channels(self._read_part(self._reader, size))
         image = self._opened_for(size)
         wanted = upright_size(size, self._orientation)
-        if self.is_whole and bands.can_decode(image, wanted):
+        is_shared = quick_png.share(image, self._thread)
+        if not is_shared and self.is_whole and bands.can_decode(image, wanted):
             decoded, image = image, bands.decode_and_resize(image, wanted, self._thread)
             decoded.close()
             return _drop_unused_channels(turn_upright(image, self._orientation))
@@ -92,7 +93,7 @@ class DecodedSource:
         wanted = upright_size(size, orientation)
         box = self._box(image.size)
         if image.size != wanted or box != (0, 0, *image.size):
-            decoded, image = image, resize(image, wanted, box)
+            decoded, image = image, resize(image, wanted, box, self._thread)
             # The caller may still hold the picture; the encoders need the memory of its pixels.
             decoded.close()
         return _drop_unused_channels(turn_upright(image, orientation))
@@ -167,9 +168,11 @@ def _drop_unused_channels(image: Image.Image) -> Image.Image:
     return image
 
 
-def resize(image: Image.Image, size: tuple[int, int], box: Box) -> Image.Image:
+def resize(
+    image: Image.Image, size: tuple[int, int], box: Box, thread: ThreadPoolExecutor | None = None
+) -> Image.Image:
     """Resize the part of an image inside ``box`` (left, top, right, bottom) with Lanczos."""
     if bands.is_installed():
-        return bands.resize(image, size, box)
+        return bands.resize(image, size, box, thread)
     scaled = cast("Any", image).resize(size, Image.Resampling.LANCZOS, box, _REDUCING_GAP)
     return cast("Image.Image", scaled)
