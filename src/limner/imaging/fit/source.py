@@ -36,8 +36,8 @@ class DecodedSource:
     """A picture with its header parsed; its pixels are decoded when they are first needed.
 
     ``size`` is that of the upright picture, and ``part`` the part of it to send. ``opened`` is a
-    page that the caller has opened before; its pixels are decoded at most once. ``thread`` shares the
-    work of decoding and scaling.
+    page that the caller has opened before; its pixels are decoded at most once. ``thread`` shares
+    the work of decoding and scaling.
 
     Raises:
         ImageError: as `open_picture`.
