@@ -24,7 +24,8 @@ WHY_SCREEN = (
 )
 WHY_LARGE = (
     "At this detail the model sees 2048x1152 pixels. To undo the filters of the PNG and to scale "
-    "it takes nearly all that the target allows for the whole turn."
+    "it takes nearly all the processor time that the target allows for the whole turn. Two threads "
+    "share this work; the picture is verified before it, and stored and sent after it."
 )
 WHY_FLATNESS = (
     "The first turns send 1 to 10 pictures to the model, the last ones 10 to 20, which is 6 and "
