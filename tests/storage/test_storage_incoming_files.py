@@ -140,6 +140,26 @@ def test_each_call_in_flight_has_its_room_in_one_file(incoming: Incoming, tmp_pa
         assert taken(tmp_path) < 1 << 20
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems cannot set room aside")
+def test_calls_have_room_together_for_which_one_file_is_too_short(
+    incoming: Incoming, tmp_path: Path
+) -> None:
+    import resource
+
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5 << 19, limits[1]))
+    try:
+        with opened(incoming, room_bytes=2 << 20), opened(incoming, room_bytes=2 << 20) as second:
+            assert taken(tmp_path) >= 4 << 20
+            second.sync()
+            assert 2 << 20 <= taken(tmp_path) < 4 << 20
+        assert taken(tmp_path) == 0
+        with pytest.raises(StorageError, match="There is no room"):
+            opened(incoming, room_bytes=3 << 20)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
 def test_a_discarded_file_is_removed_even_if_an_earlier_process_kept_it(
     incoming: Incoming,
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 from tests.servers.postgres_server import PostgresServer, needs_postgres
 
 from limner.agent.sessions import Sessions
+from limner.batches.queue import BatchQueue, CheckedRow
 from limner.errors import StorageError
 from limner.money.ledger import Caps, Money
 from limner.storage.database import statements
@@ -110,5 +111,19 @@ async def test_a_home_that_moves_to_postgres_and_back_is_the_same(
     call: dict[str, Any] = {"session_id": "s", "tool": "t", "provider": "p", "model": "m"}
     assert (await money.reserve(1, **call)).ledger_id == 4
     assert await money.wrong_counters() == []
+    for store in places:
+        await store.aclose()
+
+
+async def test_a_batch_that_has_lost_all_its_rows_is_copied(tmp_path: Path) -> None:
+    places = [Store(tmp_path / name / "limner.db") for name in ("a", "b")]
+    queue = BatchQueue(store=places[0], clock=clock)
+    terms = {"lane": "fast", "rates": "{}", "caller": "person"}
+    batch = await queue.add("b", digest="1", budget_nano=1, **terms)
+    row = CheckedRow(key="a", number=1, tool="image_generate", arguments="{}")
+    batch = await queue.load(batch, [row], digest="1")
+    await queue.load(batch, [], digest="2")
+    copied = await copy_store(*places)
+    assert (copied.rows["batches"], copied.rows["batch_rows"]) == (1, 0)
     for store in places:
         await store.aclose()

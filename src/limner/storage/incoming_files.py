@@ -50,8 +50,7 @@ class Incoming:
         Raises:
             StorageError: the folder cannot be written, or the disk has no room (``NO_ROOM``).
         """
-        self._room.set_aside(room_bytes)
-        release = partial(self._room.release, room_bytes)
+        release = self._room.set_aside(room_bytes)
         try:
             return IncomingFile(
                 self._folder, self._blobs, job_id, max_bytes=max_bytes, release=release
@@ -273,7 +272,8 @@ class IncomingFile:
 
     def _release_room(self) -> None:
         release, self._release = self._release, lambda: None
-        release()
+        with suppress(OSError):
+            release()
 
 
 def _create(folder: Path, job_id: str) -> tuple[int, Path]:
@@ -298,48 +298,68 @@ class _Room:
     def __init__(self, folder: Path) -> None:
         self._folder, self._size_bytes = folder, 0
         self._file: TempFile | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
-    def set_aside(self, room_bytes: int) -> None:
-        """Take room for one call.
+    def set_aside(self, room_bytes: int) -> Callable[[], None]:
+        """Take room for one call, and return what gives it back.
 
         Raises:
             StorageError: the disk has less room (``NO_ROOM``), or is read-only
                 (``HOME_READ_ONLY``).
         """
+        try:
+            try:
+                self._extend(room_bytes)
+            except OSError as error:
+                if error.errno != errno.EFBIG:
+                    raise
+                # The system limits the length of a file, and all calls together need more.
+                return _file_of(self._folder, room_bytes).close
+        except OSError as error:
+            if error.errno in _FORBIDDEN:
+                raise read_only_home(self._folder.parent) from error
+            raise StorageError(
+                f"There is no room for a picture of up to {room_bytes >> 20} MB in "
+                f"{str(self._folder)!r} ({error.strerror or error}). Nothing was sent.",
+                code="NO_ROOM",
+                hint="Free some space, raise the limits of this process, or move LIMNER_HOME.",
+            ) from error
+        return partial(self._shrink, room_bytes)
+
+    def _extend(self, room_bytes: int) -> None:
         with self._lock:
             size_bytes, self._size_bytes = self._size_bytes, self._size_bytes + room_bytes
             try:
                 if self._file is None:
                     self._file = temp_file_in(self._folder)
                 _allocate(self._file.fd, self._folder, size_bytes, room_bytes)
-            except OSError as error:
+            except OSError:
                 self._shrink(room_bytes)
-                if error.errno in _FORBIDDEN:
-                    raise read_only_home(self._folder.parent) from error
-                raise StorageError(
-                    f"There is no room for a picture of up to {room_bytes >> 20} MB in "
-                    f"{str(self._folder)!r} ({error.strerror or error}). Nothing was sent.",
-                    code="NO_ROOM",
-                    hint="Free some space, raise the limits of this process, or move LIMNER_HOME.",
-                ) from error
-
-    def release(self, room_bytes: int) -> None:
-        """Give back the room of one call."""
-        with self._lock:
-            self._shrink(room_bytes)
+                raise
 
     def _shrink(self, room_bytes: int) -> None:
-        self._size_bytes -= room_bytes
-        if self._file is None:
-            return
-        if self._size_bytes:
+        with self._lock:
+            self._size_bytes -= room_bytes
+            if self._file is None:
+                return
+            if self._size_bytes:
+                with suppress(OSError):
+                    os.ftruncate(self._file.fd, self._size_bytes)
+                return
+            file, self._file = self._file, None
             with suppress(OSError):
-                os.ftruncate(self._file.fd, self._size_bytes)
-            return
-        file, self._file = self._file, None
-        with suppress(OSError):
-            file.close()
+                file.close()
+
+
+def _file_of(folder: Path, size_bytes: int) -> TempFile:
+    """A file without a name that has room of its own."""
+    file = temp_file_in(folder)
+    try:
+        _allocate(file.fd, folder, 0, size_bytes)
+    except OSError:
+        file.close()
+        raise
+    return file
 
 
 def _allocate(fd: int, folder: Path, offset: int, size_bytes: int) -> None:

@@ -33,8 +33,14 @@ _TABLES = {
     "rate_buckets": "name",
     "remote_batches": "created_ms, id",
 }
-# Made by triggers, and compared with the rest.
-_DERIVED = ("spending", "gallery", "drawn_from", "batch_counts")
+# Made by triggers, and compared with the rest. A batch that has lost its rows keeps its counts, and
+# the copy never has any.
+_DERIVED = {
+    "spending": "",
+    "gallery": "",
+    "drawn_from": "",
+    "batch_counts": "WHERE waiting + running + done + failed > 0",
+}
 _TOTAL = "the total of the ledger"
 
 
@@ -101,12 +107,13 @@ def _insert(tx: Transaction, table: str, row: dict[str, Any]) -> None:
     tx.raw(f"INSERT INTO {table} ({names}) VALUES ({values})", row)  # noqa: S608 - our names
 
 
-def _count(tx: Transaction, table: str) -> int:
-    return tx.raw(f"SELECT count(*) FROM {table}")[0][0]  # noqa: S608 - our names
+def _count(tx: Transaction, table: str, where: str = "") -> int:
+    return tx.raw(f"SELECT count(*) FROM {table} {where}")[0][0]  # noqa: S608 - our names
 
 
 def _numbers(tx: Transaction) -> dict[str, int]:
     """How many rows each table has, and the totals of the money."""
-    counts = {table: _count(tx, table) for table in (*_TABLES, *_DERIVED)}
+    counts = {table: _count(tx, table) for table in _TABLES}
+    derived = {table: _count(tx, table, where) for table, where in _DERIVED.items()}
     total = tx.one("spending_of", kind="all", name="")
-    return {**counts, _TOTAL: 0 if total is None else sum(total)}
+    return {**counts, **derived, _TOTAL: 0 if total is None else sum(total)}
