@@ -324,3 +324,15 @@ async def test_behind_a_proxy_the_name_is_left_to_the_proxy(
             )
         await http.aclose()
         assert [(s.method, s.target) for s in proxy.requests] == [("CONNECT", f"{HOST}:443")]
+
+
+@pytest.mark.parametrize("names", ["*", "localhost, *"])
+async def test_around_a_proxy_the_address_is_checked(
+    names: str, files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", names)
+    http = Http()
+    with pytest.raises(BadProviderImage, match="leads into a private network"):
+        await fetch(f"https://{HOST}/a.png", files, http.client(), resolve=resolving("10.0.0.1"))
+    await http.aclose()

@@ -8,6 +8,7 @@ import os
 import selectors
 import socket
 import ssl
+import struct
 import threading
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -340,6 +341,18 @@ async def test_a_server_that_does_not_read_is_a_write_timeout(transports: Transp
     async with reached(script, transports(), write=SHORT_S) as (_, url, client):
         with pytest.raises(httpx2.WriteTimeout):
             await client.post(url, content=body)
+
+
+async def test_a_response_counts_if_the_server_then_reads_no_more_of_the_request() -> None:
+    async def script(reader: StreamReader, writer: StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 3\r\n\r\nbad")
+        await asyncio.Event().wait()
+
+    body = bytes(32 * 1024 * 1024)
+    async with reached(script, own(), write=SHORT_S) as (_, url, client):
+        response = await client.post(url, content=body)
+        assert (response.status_code, response.content) == (401, b"bad")
 
 
 async def test_a_server_that_does_not_shake_hands_is_a_connect_timeout(
@@ -779,6 +792,38 @@ async def test_nothing_is_sent_if_the_announcement_fails(transports: Transports)
     assert received == [b""]
 
 
+@pytest.mark.parametrize(
+    "last_words", [b"", b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n", OK]
+)
+async def test_nothing_is_sent_if_the_server_ends_the_connection_during_the_announcement(
+    last_words: bytes,
+) -> None:
+    ending, received = asyncio.Event(), list[bytes]()
+
+    async def script(reader: StreamReader, writer: StreamWriter) -> None:
+        received.append((await read_request(reader))[1])
+        writer.write(OK)
+        await ending.wait()
+        writer.write(last_words)
+        writer.write_eof()
+        received.append(await until_end(reader))
+
+    transport = own()
+    assert isinstance(transport, DirectTransport)
+
+    async def trace(event: str, _: Any) -> None:
+        if event.endswith(".send_request_headers.started"):
+            ending.set()
+            await asyncio.wait([connection.closed for connection in transport.opened])
+
+    async with reached(script, transport) as (server, url, client):
+        await client.post(url, content=b"first")
+        with pytest.raises(httpx2.ConnectError, match="before anything was sent"):
+            await client.post(url, content=b"paid", extensions={"trace": trace})
+        await server.until_closed(1)
+    assert received == [b"first", b""]
+
+
 async def test_requests_above_the_limit_wait_for_their_turn(transports: Transports) -> None:
     async with reached(answering(OK), transports(max_connections=2)) as (server, url, client):
         responses = await asyncio.gather(*(client.get(url) for _ in range(20)))
@@ -905,6 +950,39 @@ async def test_a_response_that_is_not_read_to_its_end_closes_its_connection(
             assert response.status_code == 200
         await server.until_closed(1)
         assert (await client.get(url)).content == b"ok"
+
+
+@pytest.mark.parametrize("steps", range(2, 10))
+async def test_an_idle_tls_connection_that_is_reset_is_not_used(steps: int) -> None:
+    writers: list[StreamWriter] = []
+
+    async def script(reader: StreamReader, writer: StreamWriter) -> None:
+        writers.append(writer)
+        await answering(OK)(reader, writer)
+
+    server = Server(script)
+    async with server.listening(tls=tls_server()) as url, client_of(own()) as client:
+        named = {"sni_hostname": HOST}
+        await client.get(url, extensions=named)
+        socket_of_server = writers[0].get_extra_info("socket")
+        linger = struct.pack("ii", 1, 0)
+        socket_of_server.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        writers[0].transport.abort()
+        # The connection ends in several steps of the event loop; a request may come at each.
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        assert (await client.get(url, extensions=named)).content == b"ok"
+
+
+async def test_a_request_that_connects_while_its_client_is_closed_leaves_no_connection() -> None:
+    async with reached(answering(OK), own()) as (server, url, client):
+        asking = asyncio.ensure_future(client.get(url))
+        for _ in range(2):
+            await asyncio.sleep(0)
+        await client.aclose()
+        with suppress(httpx2.TransportError):
+            await asking
+        await server.until_closed(1)
 
 
 async def test_a_client_that_is_closed_ends_its_requests_and_connections(

@@ -195,7 +195,14 @@ async def _get_at(
 
 def _is_proxied(url: httpx2.URL) -> bool:
     proxies = getproxies()
-    return ("https" in proxies or "all" in proxies) and not proxy_bypass(url.host)
+    # httpx2 goes around the proxy for an asterisk among other names, `proxy_bypass` only for one
+    # alone.
+    direct = {name.strip() for name in proxies.get("no", "").split(",")}
+    return (
+        ("https" in proxies or "all" in proxies)
+        and "*" not in direct
+        and not proxy_bypass(url.host)
+    )
 
 
 def _check_status(response: httpx2.Response) -> httpx2.Response:

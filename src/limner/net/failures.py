@@ -247,7 +247,7 @@ def parse_date(text: str) -> datetime | None:
     """An HTTP date; None if the text is not one."""
     try:
         parsed = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):  # the latter: an hour with twenty digits
         return None
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 

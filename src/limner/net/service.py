@@ -307,11 +307,11 @@ class Service:
         try:
             async with deadline:
                 response = await self._http.send(request, stream=True)
-                self._note_date(response)
-                metrics.RESPONSES.add(
-                    provider=self.vendor.provider, status=str(response.status_code)
-                )
                 try:
+                    self._note_date(response)
+                    metrics.RESPONSES.add(
+                        provider=self.vendor.provider, status=str(response.status_code)
+                    )
                     if not response.is_success:
                         raise await self._failure(response, paid=paid)
                     with self._with_provider_name():

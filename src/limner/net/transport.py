@@ -163,6 +163,7 @@ class DirectTransport(httpx2.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         """Close every connection; requests that are under way fail."""
+        self._max_idle = 0  # a request that still connects keeps no connection behind it
         opened = list(self.opened)
         for connection in opened:
             connection.abort()
@@ -288,7 +289,10 @@ class _Connection(asyncio.Protocol):
 
     def begin(self) -> bool:
         """Begin the next request; returns False if the server has closed the connection."""
-        if self._is_ended or _is_readable(self._transport.get_extra_info("socket").fileno()):
+        # TLS closes its socket a moment before it says that the connection is lost.
+        if self._is_ended or self._transport.is_closing():
+            return False
+        if _is_readable(self._transport.get_extra_info("socket").fileno()):
             return False
         self._is_idle, self._missing_bytes = False, None
         self._h11 = h11.Connection(h11.CLIENT, MAX_HEAD_BYTES)
@@ -300,8 +304,13 @@ class _Connection(asyncio.Protocol):
         """Send a request. If the server stops reading, it may have responded, so this is no error.
 
         Raises:
-            WriteTimeout: the server did not read for so long.
+            ConnectError: the connection has ended, or the server has said something, before
+                anything was sent.
+            WriteTimeout: the server did not read for so long, and did not respond.
         """
+        if self._is_ended or self._unread:
+            # What has arrived is no response to this request.
+            raise httpx2.ConnectError("The connection ended before anything was sent.")
         small = bytearray().join(self._frame(head))
         chunks = aiter(body)
         try:
@@ -325,7 +334,7 @@ class _Connection(asyncio.Protocol):
         return self._h11.send_with_data_passthrough(event) or []
 
     async def _write(self, part: bytes | bytearray, timeout_s: float | None) -> bool:
-        """Write a part; returns False if the connection has ended."""
+        """Write a part; returns False if the server does not read on, but may have responded."""
         view = memoryview(part)
         for start in range(0, len(view), WRITE_BYTES):
             if self._is_ended:
@@ -334,9 +343,23 @@ class _Connection(asyncio.Protocol):
                 self._transport.write(view[start : start + WRITE_BYTES])
             except OSError as error:  # the system cannot watch the socket
                 raise httpx2.WriteError(str(error)) from error
-            while self._is_write_blocked and not self._is_ended:
-                await self._wait(timeout_s, httpx2.WriteTimeout)
+            if not await self._is_taken(timeout_s):
+                return False
         return not self._is_ended
+
+    async def _is_taken(self, timeout_s: float | None) -> bool:
+        """Whether the socket takes what was written; else the server has responded meanwhile."""
+        loop = asyncio.get_running_loop()
+        end_s = None if timeout_s is None else loop.time() + timeout_s
+        while self._is_write_blocked and not self._is_ended:
+            left_s = None if end_s is None else max(0.0, end_s - loop.time())
+            try:
+                await self._wait(left_s, httpx2.WriteTimeout)
+            except httpx2.WriteTimeout:
+                if not self._unread:
+                    raise
+                return False
+        return True
 
     async def receive_head(self, method: str, timeout_s: float | None) -> h11.Response:
         """The first line and the headers of the response to a request."""
