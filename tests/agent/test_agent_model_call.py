@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,19 @@ from tests.servers.samples import KEY
 
 from limner.agent.picture_slots import REFUSED
 from limner.client import Limner
-from limner.errors import ProviderBadRequest, ProviderError
+from limner.errors import ProviderBadRequest, ProviderError, cancellation_cost
+from limner.models.registry import FoundModel
 from limner.models.remote import RemoteModel
 from limner.net.http import Http
+from limner.storage.reach import Reach
+from limner.storage.store import Transaction
 from limner.testing.servers.anthropic_server import AnthropicServer
 from limner.testing.servers.gemini_server import GeminiServer
 from limner.testing.servers.http_server import ReceivedRequest, Reply, json_reply
 from limner.testing.servers.model_server import TEXT, ModelServer
 from limner.testing.servers.responses_server import ResponsesServer
-from limner.wires.base import Prompt
+from limner.tools.base import ToolContext
+from limner.wires.base import Answer, Prompt
 
 # What each vendor says of a picture it does not like.
 SERVICES: dict[str, tuple[type[ModelServer], str, Any]] = {
@@ -132,3 +137,40 @@ async def test_a_refusal_that_is_not_about_new_pictures_is_raised(
     server.bad = good
     with pytest.raises(ProviderBadRequest):
         await answered(lim, name, items)
+
+
+async def test_an_answer_whose_price_is_being_settled_is_noted_although_the_turn_is_interrupted(
+    lim: Limner, name: str, tmp_path: Path
+) -> None:
+    begun, go, noted = asyncio.Event(), threading.Event(), list[str]()
+    loop = asyncio.get_running_loop()
+
+    def store(_answer: Answer, _cost_nano: int) -> Callable[[Transaction], None]:
+        def write(_tx: Transaction) -> None:
+            loop.call_soon_threadsafe(begun.set)
+            assert go.wait(20)
+
+        return write
+
+    asking = asyncio.ensure_future(
+        lim.conversations.parts.model_caller.ask(
+            Prompt(items=[user(text("Hello."))]),
+            FoundModel(model=model(lim, name), effort=None),
+            ToolContext(session_id="s", cwd=tmp_path, reach=Reach()),
+            on_text=lambda _: None,
+            on_retry=lambda _: None,
+            on_warning=lambda _: None,
+            store=store,
+            on_stored=lambda answer: noted.append(answer.text),
+        )
+    )
+    await begun.wait()
+    asking.cancel()
+    go.set()
+    with pytest.raises(asyncio.CancelledError) as stopped:
+        await asking
+    assert noted == [TEXT]
+    cost = cancellation_cost(stopped.value)
+    assert cost is not None
+    assert "unrecorded" not in cost.extras
+    assert [row.state for row in (await lim.money.spend()).recent] == ["settled"]

@@ -114,8 +114,9 @@ class Turn:
         # What the session has cost, since nothing was paid after it was read.
         self._counted_nano: int | None = None
         self._message_id = self._last_text = ""
-        # The last answer, if it was stored with its price.
-        self._stored: Addition | None = None
+        # The items of the last answer, if they are stored with its price; then its calls.
+        self._storing: Addition | None = None
+        self._stored_calls: list[Item] | None = None
         self._is_cut = self._is_over = False
 
     @property
@@ -263,6 +264,7 @@ class Turn:
             on_retry=self._retry,
             on_warning=self._warn,
             store=self._store_answer,
+            on_stored=self._note_answer,
         )
         return await self._unless_interrupted(asking)
 
@@ -284,19 +286,23 @@ class Turn:
         """What stores an answer with its price; its price does not wait for pictures in it."""
         items = _answer_items(answer)
         if any(image_parts(item) for item in items):
-            self._stored = None
+            self._storing = None
             return lambda _: None
-        self._stored = stored = self._record.answer(self._labelled(items, answer, cost_nano))
-        return partial(stored.write, cost_nano=cost_nano)
+        self._storing = storing = self._record.answer(self._labelled(items, answer, cost_nano))
+        return partial(storing.write, cost_nano=cost_nano)
+
+    def _note_answer(self, answer: Answer) -> None:
+        """Note an answer whose price is settled, even if the turn is interrupted meanwhile."""
+        self._is_cut = answer.stop == "length"
+        self._last_text = answer.text or self._last_text
+        storing = self._storing
+        self._stored_calls = None if storing is None else self._record.note_answer(storing)
 
     async def _add_answer(self, reply: ModelReply) -> list[Item]:
         """Add the items of the model to the history; return the calls among them."""
-        answer = reply.answer
-        self._is_cut = answer.stop == "length"
-        self._last_text = answer.text or self._last_text
-        if self._stored is not None:
-            return self._record.note_answer(self._stored)
-        source = self._config.found.model.name
+        if self._stored_calls is not None:
+            return self._stored_calls
+        answer, source = reply.answer, self._config.found.model.name
         items = (await self._parts.ingress.items(_answer_items(answer), source=source)).items
         return await self._record.add_answer(self._labelled(items, answer, reply.cost_nano))
 

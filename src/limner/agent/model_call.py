@@ -20,7 +20,7 @@ from limner.models import pricing
 from limner.models.base import Model
 from limner.models.registry import FoundModel, KnownModel
 from limner.money.ledger import Money
-from limner.money.paid_call import paid_call
+from limner.money.paid_call import finish_despite_cancellation, paid_call
 from limner.net.waits import waits_reported
 from limner.storage.store import Transaction
 from limner.tools.base import ApprovalPolicy, ToolContext
@@ -31,9 +31,9 @@ from limner.wires.content_parts import AudioClip
 from limner.wires.items import Item
 from limner.wires.turns import left_out
 
-TOOL = "conversation"
-
 logger = logging.getLogger("limner.agent")
+
+TOOL = "conversation"
 """The tool name of a conversation in the ledger."""
 
 MAX_STREAM_RETRIES = 2
@@ -114,6 +114,10 @@ def _store_nothing(*_: object) -> Callable[[Transaction], None]:
     return lambda _: None
 
 
+def _ignore(_: Answer) -> None:
+    pass
+
+
 class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
     """Sends the requests of conversations to models, and pays for them."""
 
@@ -135,6 +139,7 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         on_retry: Callable[[LimnerError], None],
         on_warning: Callable[[str], None],
         store: StoreAnswer = _store_nothing,
+        on_stored: Callable[[Answer], None] = _ignore,
     ) -> ModelReply:
         """Ask once, and again only if that is safe.
 
@@ -151,6 +156,8 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
             on_retry: gets the error after which the request is sent again.
             on_warning: gets a sentence about pictures that are left out to save room.
             store: stores the answer in the transaction of its price.
+            on_stored: gets the answer after that transaction, even if the caller is cancelled
+                meanwhile.
 
         Raises:
             BudgetExceeded: a cap leaves too little for an answer.
@@ -165,7 +172,14 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
             for warning in ready.warnings:
                 on_warning(warning)
             asking = self._ask_once(
-                ready, model, context, prompt_count, on_text=on_text, on_retry=on_retry, store=store
+                ready,
+                model,
+                context,
+                prompt_count,
+                on_text=on_text,
+                on_retry=on_retry,
+                store=store,
+                on_stored=on_stored,
             )
             try:
                 return await asking
@@ -200,6 +214,7 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         on_text: Callable[[str], None],
         on_retry: Callable[[LimnerError], None],
         store: StoreAnswer,
+        on_stored: Callable[[Answer], None],
     ) -> ModelReply:
         prompt = replace(ready.prompt, items=fence_items(ready.prompt.items))
         size = measure(prompt, picture_tokens=ready.picture_tokens, clips=ready.clips)
@@ -228,8 +243,12 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
                     self.quarantine.accept(tx, ready.unproven, model=model.name)
                     write(tx)
 
-                # In one transaction: a crash cannot lose an answer that is paid for.
-                await call.settle(None, also=store_all)
+                async def settle() -> None:
+                    # In one transaction: a crash cannot lose an answer that is paid for.
+                    await call.settle(None, also=store_all)
+                    on_stored(answer)
+
+                await finish_despite_cancellation(settle())
         usage = answer.usage
         return ModelReply(
             answer=answer,
