@@ -283,3 +283,15 @@ def test_the_pixels_of_a_picture_are_freed_before_it_is_encoded(engine: Engine) 
     engine.fit(data, FitRequest(), opened=opened)
     with pytest.raises(ValueError, match="closed"):
         opened[1].image.getpixel((0, 0))
+
+
+@pytest.mark.parametrize("width", [1206, 1286, 1290, 2739])
+@pytest.mark.parametrize("scale", [2, 4, 8])
+def test_a_region_at_the_edge_of_a_photo_of_any_width_is_sent(
+    engine: Engine, width: int, scale: int
+) -> None:
+    data = encoded(Image.linear_gradient("L").resize((width, 900)).convert("RGB"), "JPEG")
+    region = Region(x=width // 10, y=10, width=width, height=900)
+    box = {"max_width": width // scale - 9, "max_height": 900 // scale - 9}
+    fitted, _ = engine.fit(data, FitRequest(mode="fast", region=region, **box))
+    assert fitted.part == Region(x=width // 10, y=10, width=width - width // 10, height=890)

@@ -85,6 +85,30 @@ def test_scaled_text_becomes_a_jpeg_that_looks_the_same_if_it_has_fewer_bytes(
     assert len(sent) < len(lossless_webp(expected).data)
 
 
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "L"])
+@pytest.mark.parametrize("size", [(100, 16_384), (17_000, 90)])
+def test_a_picture_that_is_too_long_for_webp_is_sent_in_another_format(
+    engine: Engine, size: tuple[int, int], mode: str
+) -> None:
+    image = screen(*size).convert(mode)
+    if mode == "RGBA":
+        image.putalpha(Image.linear_gradient("L").resize(size))
+    data = encoded(image, "PNG", compress_level=1)
+    limits = replace(SHARP, max_width=max(size), max_height=max(size), max_bytes=len(data) - 1)
+    fitted, sent = engine.fit(data, limits)
+    assert (fitted.width, fitted.height, fitted.untouched) == (*size, False)
+    assert fitted.mime != WEBP
+    assert Image.open(BytesIO(sent)).size == size
+
+
+def test_a_comment_of_the_original_is_not_sent(engine: Engine) -> None:
+    comment = b"who took it, and where" * 50
+    data = encoded(photo(900, 700), "JPEG", comment=comment)
+    assert comment in data
+    _, sent = engine.fit(data, SHARP)
+    assert b"who took it" not in sent
+
+
 def test_text_that_was_small_stays_small_in_fewer_colours(engine: Engine) -> None:
     data = encoded(screen(1200, 900).quantize(2), "PNG")
     fitted, sent = engine.fit(data, replace(SHARP, formats=(PNG, JPEG)))

@@ -132,6 +132,16 @@ def test_the_rows_of_a_png_make_the_same_picture(mode: str) -> None:
 
 
 @pytest.mark.usefixtures("group")
+def test_the_rows_of_a_png_with_a_transparent_grey_of_sixteen_bits_make_the_same_picture() -> None:
+    data = encoded(MODES["I;16"], "PNG")
+    transparent = struct.pack(">H", 128 * 257)
+    at = data.index(b"IDAT") - 4
+    chunk = b"tRNS" + transparent
+    length, checksum = struct.pack(">I", 2), struct.pack(">I", zlib.crc32(chunk))
+    assert_same(data[:at] + length + chunk + checksum + data[at:])
+
+
+@pytest.mark.usefixtures("group")
 @pytest.mark.parametrize("bits", [1, 2, 4])
 def test_the_rows_of_a_png_with_few_colours_make_the_same_picture(bits: int) -> None:
     data = encoded(RGB.quantize(2**bits), "PNG", bits=bits)

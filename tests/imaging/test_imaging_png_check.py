@@ -22,8 +22,9 @@ from png_samples import (
 )
 from tests.fuzz import sample
 
+from limner.errors import CorruptImage
 from limner.imaging import png_chunks
-from limner.imaging.decoders import OpenedPicture
+from limner.imaging.decoders import OpenedPicture, quick_png
 from limner.imaging.decoders.png_check import can_decode
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.pixels import verify
@@ -154,3 +155,31 @@ def test_pixels_are_the_same_wherever_a_block_of_the_stream_ends(rows: int, leve
     kept: list[OpenedPicture] = []
     verify(data, limits=WorkerLimits(), keep=lambda _, __, opened: kept.append(opened))
     assert kept[0].image.tobytes() == image.tobytes()
+
+
+def test_text_behind_the_pixels_counts_with_that_before_them() -> None:
+    before = chunk(b"zTXt", b"k\0\0" + zlib.compress(bytes(1 << 20))) * 63
+    behind = chunk(b"tEXt", b"k\0" + b"a" * (1 << 20))
+    head = 8 + 25
+    whole = WHOLE.replace(END, behind + END)
+    full = whole[:head] + before + whole[head:]
+    assert verify(whole, limits=WorkerLimits()).width == WIDTH
+    assert not decodes(full)
+    with pytest.raises(ValueError, match="text"):
+        verify(full, limits=WorkerLimits())
+
+
+@pytest.mark.parametrize("is_faster", [True, False])
+def test_exif_behind_the_pixels_hides_no_damage(
+    monkeypatch: pytest.MonkeyPatch, *, is_faster: bool
+) -> None:
+    monkeypatch.setattr(quick_png, "IS_FASTER", quick_png.IS_FASTER and is_faster)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    behind = chunk(b"eXIf", exif.tobytes().removeprefix(b"Exif\0\0"))
+    whole = WHOLE.replace(END, behind + END)
+    assert verify(whole, limits=WorkerLimits()).width == HEIGHT
+    middle = len(STREAM) // 2
+    damaged = png(STREAM[:middle] + bytes([STREAM[middle] ^ 0x55]) + STREAM[middle + 1 :])
+    with pytest.raises((OSError, CorruptImage, SyntaxError)):
+        verify(damaged.replace(END, behind + END), limits=WorkerLimits())

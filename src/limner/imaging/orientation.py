@@ -8,6 +8,7 @@ from io import BytesIO
 from PIL import ExifTags, Image, ImageCms
 
 from limner.errors import ImageTooLarge
+from limner.imaging import png_chunks
 
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -56,15 +57,26 @@ def check_pixels(
 def exif_orientation(image: Image.Image, data: bytes) -> int:
     """The orientation of EXIF, 1 to 8; 1 means upright.
 
-    ``data`` is the file of the image: Pillow would decode a whole PNG to find that it has no EXIF.
+    ``data`` is the file of the image.
     """
-    if image.format == "PNG" and b"eXIf" not in data:
-        return 1
     try:
-        found = image.getexif().get(ExifTags.Base.Orientation, 1)
+        exif = _png_exif(image, data) if image.format == "PNG" else image.getexif()
+        found = exif.get(ExifTags.Base.Orientation, 1)
     except BAD_EXIF:
         return 1
     return found if found in _TURNS else 1
+
+
+def _png_exif(image: Image.Image, data: bytes) -> Image.Exif:
+    """The EXIF of a PNG. Pillow would decode all pixels to look for it behind them."""
+    if "exif" in image.info:
+        return image.getexif()
+    exif = Image.Exif()
+    chunks = png_chunks.walk(BytesIO(data)) if b"eXIf" in data else ()
+    found = next((chunk for chunk in chunks if chunk.kind == b"eXIf"), None)
+    if found is not None:
+        exif.load(data[found.start : found.start + found.length])
+    return exif
 
 
 def turn_upright(image: Image.Image, orientation: int) -> Image.Image:

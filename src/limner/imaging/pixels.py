@@ -6,8 +6,9 @@ import struct
 from collections import deque
 from collections.abc import Callable
 from io import BytesIO
+from typing import Any, cast
 
-from PIL import Image, ImageChops, ImageOps
+from PIL import Image, ImageChops, ImageOps, PngImagePlugin
 
 from limner.errors import CorruptImage, ImageTooLarge
 from limner.imaging import gif_blocks
@@ -16,7 +17,7 @@ from limner.imaging.decoders import OpenedPicture, png_check, quick_png
 from limner.imaging.decoders.part_reader import PartReader
 from limner.imaging.deflate import crc32
 from limner.imaging.facts import Facts, MaskWay, Preview
-from limner.imaging.fit.encoders import jpeg, webp
+from limner.imaging.fit.encoders import MAX_EDGE, jpeg, webp
 from limner.imaging.fit.request import Region
 from limner.imaging.formats import Format, OutputFormat
 from limner.imaging.limits import WorkerLimits
@@ -39,7 +40,6 @@ _HALF_AND_MORE = [0] * 128 + [255] * 128
 _PNG_COMPRESS_LEVEL = 4
 # From about here on the loss is hard to see.
 _LOSSY_QUALITY = 90
-_MAX_EDGE = {"jpeg": 65_500, "webp": 16_383}
 
 
 def verify(
@@ -76,7 +76,12 @@ def _can_decode_png(data: bytes, opened: OpenedPicture) -> bool:
     width, height = opened.size
     blocks: deque[bytes] = deque()
     is_small = width * height <= _KEPT_PIXELS
-    if not png_check.can_decode(data, opened.size, keep=blocks.append if is_small else None):
+    if not png_check.can_decode(
+        data,
+        opened.size,
+        keep=blocks.append if is_small else None,
+        max_text_bytes=PngImagePlugin.MAX_TEXT_MEMORY - cast("Any", opened.image).png.text_memory,
+    ):
         return False
     if is_small:
         quick_png.reuse(opened.image, blocks)
@@ -146,8 +151,9 @@ def encode(picture: Image.Image, to: OutputFormat) -> bytes:
         out = BytesIO()
         picture.save(out, "PNG", compress_level=_PNG_COMPRESS_LEVEL)
         return out.getvalue()
-    if max(picture.size) > _MAX_EDGE[to]:
-        raise ImageTooLarge(f"a {to} file is at most {_MAX_EDGE[to]:,} pixels wide and high")
+    max_edge = MAX_EDGE[f"image/{to}"]
+    if max(picture.size) > max_edge:
+        raise ImageTooLarge(f"a {to} file is at most {max_edge:,} pixels wide and high")
     if to == "jpeg":
         return jpeg(picture, _LOSSY_QUALITY, full_colour=True).data
     return webp(picture, _LOSSY_QUALITY).data

@@ -19,7 +19,7 @@ from limner.imaging.png_chunks import Chunk
 SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 _HEADER = struct.Struct(">4sIIBBBBB")
 _HEADER_START = 12
-# Pillow reads these behind the pixels and cannot fail on them.
+# Pillow reads these behind the pixels and cannot fail on them, except on too much text.
 _HARMLESS = frozenset({b"tEXt", b"tIME", b"IEND"})
 _FILTERS = bytes(range(5))
 _INPUT_BYTES = 1 << 15
@@ -28,18 +28,23 @@ BLOCK_BYTES = 65_535
 
 
 def can_decode(
-    data: bytes, size: tuple[int, int], *, keep: Callable[[bytes], None] | None = None
+    data: bytes,
+    size: tuple[int, int],
+    *,
+    keep: Callable[[bytes], None] | None = None,
+    max_text_bytes: int = 1 << 20,
 ) -> bool:
     """Whether a picture of that size can be decoded; False if only its decoder can tell.
 
     The caller has opened the file, and has checked the checksums of its chunks. ``keep`` gets each
-    block of its inflated stream, which has at most ``BLOCK_BYTES``.
+    block of its inflated stream, which has at most ``BLOCK_BYTES``. ``max_text_bytes`` is how much
+    text the decoder still takes.
     """
     kind, width, height, depth, colour, _, _, interlaced = _HEADER.unpack_from(data, _HEADER_START)
     is_plain = kind == b"IHDR" and colour in SAMPLES and not interlaced
     if not is_plain or (width, height) != size or 0 in size:
         return False
-    pixel_data = _pixel_data(list(png_chunks.walk(BytesIO(data))))
+    pixel_data = _pixel_data(list(png_chunks.walk(BytesIO(data))), max_text_bytes)
     if not pixel_data or not data.startswith(FULL_WINDOW, pixel_data[0].start):
         return False
     row_bytes = 1 + (width * SAMPLES[colour] * depth + 7) // 8
@@ -69,7 +74,7 @@ def _are_rows(
     return left == 0
 
 
-def _pixel_data(chunks: Sequence[Chunk]) -> list[Chunk]:
+def _pixel_data(chunks: Sequence[Chunk], max_text_bytes: int) -> list[Chunk]:
     """The chunks with pixels; none if the decoder may see more in the file than one picture."""
     kinds = [chunk.kind for chunk in chunks]
     if b"IDAT" not in kinds or b"acTL" in kinds or kinds.count(b"IHDR") > 1:
@@ -77,6 +82,8 @@ def _pixel_data(chunks: Sequence[Chunk]) -> list[Chunk]:
     first = kinds.index(b"IDAT")
     behind = first + kinds.count(b"IDAT")
     if not _HARMLESS.issuperset(kinds[behind:]) or kinds[-1] != b"IEND":
+        return []
+    if sum(chunk.length for chunk in chunks[behind:] if chunk.kind == b"tEXt") > max_text_bytes:
         return []
     return list(chunks[first:behind])
 

@@ -99,6 +99,9 @@ class PngReader(BlockReader):
             if self._image.palette is not None:
                 plain.putpalette(self._image.palette)
         plain.info = dict(self._image.info)
+        if self._depth == 16 and self._samples == 1:
+            # It names a grey of 16 bits. Pillow leaves it out too.
+            plain.info.pop("transparency", None)
         return plain
 
 

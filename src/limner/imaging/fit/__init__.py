@@ -2,7 +2,7 @@
 
 from limner.imaging.fit.request import FitRequest, Fitted, Region
 
-# Part of the cache key. Increase it if the same request gives other pixels than before.
-FIT_VERSION = 6
+# Part of the cache key. Increase it if the same request gives other bytes than before.
+FIT_VERSION = 7
 
 __all__ = ["FIT_VERSION", "FitRequest", "Fitted", "Region"]

@@ -11,6 +11,7 @@ import math
 import mmap
 import sys
 from collections import deque
+from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from importlib import import_module
@@ -110,6 +111,11 @@ def decode_and_resize(image: Image.Image, size: Size, thread: ThreadPoolExecutor
     file.im, file.load_read = rows.image.im, read
     try:
         image.load()
+    except BaseException:
+        for job in started:
+            job.cancel()
+        futures.wait(started)  # the rows are theirs too
+        raise
     finally:
         vars(image).pop("load_read", None)
     for job in started:

@@ -25,6 +25,8 @@ _SAMPLE_PLACES = 8
 _BLOCK_ROWS = 16
 # The most that a format takes for its header and tables: those of a JPEG.
 _HEADER_BYTES = 640
+# The longest edge that a format can have; PNG has none.
+MAX_EDGE = {JPEG: 65_500, WEBP: 16_383}
 # Less than half the time of the default method 4, for a few percent more bytes.
 _WEBP_METHOD = 2
 
@@ -44,7 +46,8 @@ def jpeg(image: Image.Image, quality: int, *, full_colour: bool = False) -> Cand
     """Encode as JPEG; transparency becomes white. ``full_colour`` keeps coloured edges sharp."""
     picture = flatten_on_white(image)
     out = BytesIO()
-    picture.save(out, "JPEG", quality=quality, subsampling=0 if full_colour else 2)
+    # Pillow would write the comment of the original.
+    picture.save(out, "JPEG", quality=quality, subsampling=0 if full_colour else 2, comment=b"")
     return Candidate(JPEG, out.getvalue(), image.size)
 
 

@@ -137,8 +137,9 @@ class DecodedSource:
         return (
             part.x * across,
             part.y * down,
-            (part.x + part.width) * across,
-            (part.y + part.height) * down,
+            # The product may be larger than the image in its last digit.
+            min((part.x + part.width) * across, decoded[0]),
+            min((part.y + part.height) * down, decoded[1]),
         )
 
 
