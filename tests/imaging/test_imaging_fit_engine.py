@@ -292,6 +292,6 @@ def test_a_region_at_the_edge_of_a_photo_of_any_width_is_sent(
 ) -> None:
     data = encoded(Image.linear_gradient("L").resize((width, 900)).convert("RGB"), "JPEG")
     region = Region(x=width // 10, y=10, width=width, height=900)
-    box = {"max_width": width // scale - 9, "max_height": 900 // scale - 9}
-    fitted, _ = engine.fit(data, FitRequest(mode="fast", region=region, **box))
+    request = FitRequest(mode="fast", region=region, max_width=width // scale - 9)
+    fitted, _ = engine.fit(data, request)
     assert fitted.part == Region(x=width // 10, y=10, width=width - width // 10, height=890)
