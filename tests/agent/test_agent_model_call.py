@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from tests.agent.agent_pictures import accept, model, seen, take, text, turn, un
 from tests.servers.chat_server import ChatServer
 from tests.servers.samples import KEY
 
+from limner.agent.model_call import AnswerStorage
 from limner.agent.picture_slots import REFUSED
 from limner.client import Limner
 from limner.errors import ProviderBadRequest, ProviderError, cancellation_cost
@@ -145,12 +146,12 @@ async def test_an_answer_whose_price_is_being_settled_is_noted_although_the_turn
     begun, go, noted = asyncio.Event(), threading.Event(), list[str]()
     loop = asyncio.get_running_loop()
 
-    def store(_answer: Answer, _cost_nano: int) -> Callable[[Transaction], None]:
+    def store(answer: Answer, _cost_nano: int) -> AnswerStorage:
         def write(_tx: Transaction) -> None:
             loop.call_soon_threadsafe(begun.set)
             assert go.wait(20)
 
-        return write
+        return AnswerStorage(write, lambda: noted.append(answer.text))
 
     asking = asyncio.ensure_future(
         lim.conversations.parts.model_caller.ask(
@@ -161,7 +162,6 @@ async def test_an_answer_whose_price_is_being_settled_is_noted_although_the_turn
             on_retry=lambda _: None,
             on_warning=lambda _: None,
             store=store,
-            on_stored=lambda answer: noted.append(answer.text),
         )
     )
     await begun.wait()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -30,9 +29,9 @@ from limner.agent.events import (
     UsageUpdated,
 )
 from limner.agent.ingress import Ingress
-from limner.agent.model_call import ModelCaller, ModelReply, PromptCount
+from limner.agent.model_call import AnswerStorage, ModelCaller, ModelReply, PromptCount
 from limner.agent.record import DrawnHere, TurnRecord
-from limner.agent.session import Addition, Session
+from limner.agent.session import Session
 from limner.agent.tool_runner import ToolRunner
 from limner.agent.turn_config import TurnConfig
 from limner.errors import InputInvalid, LimnerError, ProviderError, UnexpectedError, UserError
@@ -114,8 +113,7 @@ class Turn:
         # What the session has cost, since nothing was paid after it was read.
         self._counted_nano: int | None = None
         self._message_id = self._last_text = ""
-        # The items of the last answer, if they are stored with its price; then its calls.
-        self._storing: Addition | None = None
+        # The calls in the last answer, if it was stored with its price.
         self._stored_calls: list[Item] | None = None
         self._is_cut = self._is_over = False
 
@@ -264,7 +262,6 @@ class Turn:
             on_retry=self._retry,
             on_warning=self._warn,
             store=self._store_answer,
-            on_stored=self._note_answer,
         )
         return await self._unless_interrupted(asking)
 
@@ -282,21 +279,22 @@ class Turn:
             conversation=self._session_id,
         )
 
-    def _store_answer(self, answer: Answer, cost_nano: int) -> Callable[[Transaction], None]:
-        """What stores an answer with its price; its price does not wait for pictures in it."""
-        items = _answer_items(answer)
-        if any(image_parts(item) for item in items):
-            self._storing = None
-            return lambda _: None
-        self._storing = storing = self._record.answer(self._labelled(items, answer, cost_nano))
-        return partial(storing.write, cost_nano=cost_nano)
+    def _store_answer(self, answer: Answer, cost_nano: int) -> AnswerStorage:
+        """Store an answer with its price, which does not wait for pictures in it."""
+        items, addition = _answer_items(answer), None
+        if not any(image_parts(item) for item in items):
+            addition = self._record.answer(self._labelled(items, answer, cost_nano))
 
-    def _note_answer(self, answer: Answer) -> None:
-        """Note an answer whose price is settled, even if the turn is interrupted meanwhile."""
-        self._is_cut = answer.stop == "length"
-        self._last_text = answer.text or self._last_text
-        storing = self._storing
-        self._stored_calls = None if storing is None else self._record.note_answer(storing)
+        def write(tx: Transaction) -> None:
+            if addition is not None:
+                addition.write(tx, cost_nano=cost_nano)
+
+        def note() -> None:
+            self._is_cut = answer.stop == "length"
+            self._last_text = answer.text or self._last_text
+            self._stored_calls = None if addition is None else self._record.note_answer(addition)
+
+        return AnswerStorage(write, note)
 
     async def _add_answer(self, reply: ModelReply) -> list[Item]:
         """Add the items of the model to the history; return the calls among them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -106,16 +107,25 @@ class ModelReply(msgspec.Struct, frozen=True, kw_only=True):
     prompt_count: PromptCount | None
 
 
-StoreAnswer = Callable[[Answer, int], Callable[[Transaction], None]]
-"""An answer and its cost -> what stores it, right before the cost is settled."""
+class AnswerStorage(NamedTuple):
+    """What stores an answer in the transaction of its price, and what is called after it.
+
+    The latter is called even if the caller is cancelled meanwhile.
+    """
+
+    write: Callable[[Transaction], None]
+    note: Callable[[], None]
 
 
-def _store_nothing(*_: object) -> Callable[[Transaction], None]:
-    return lambda _: None
+StoreAnswer = Callable[[Answer, int], AnswerStorage]
+"""An answer and its cost -> how it is stored."""
 
 
-def _ignore(_: Answer) -> None:
-    pass
+def _store_nothing(*_: object) -> AnswerStorage:
+    def nothing(*_: object) -> None:
+        pass
+
+    return AnswerStorage(write=nothing, note=nothing)
 
 
 class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,7 +149,6 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         on_retry: Callable[[LimnerError], None],
         on_warning: Callable[[str], None],
         store: StoreAnswer = _store_nothing,
-        on_stored: Callable[[Answer], None] = _ignore,
     ) -> ModelReply:
         """Ask once, and again only if that is safe.
 
@@ -156,8 +165,6 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
             on_retry: gets the error after which the request is sent again.
             on_warning: gets a sentence about pictures that are left out to save room.
             store: stores the answer in the transaction of its price.
-            on_stored: gets the answer after that transaction, even if the caller is cancelled
-                meanwhile.
 
         Raises:
             BudgetExceeded: a cap leaves too little for an answer.
@@ -172,14 +179,7 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
             for warning in ready.warnings:
                 on_warning(warning)
             asking = self._ask_once(
-                ready,
-                model,
-                context,
-                prompt_count,
-                on_text=on_text,
-                on_retry=on_retry,
-                store=store,
-                on_stored=on_stored,
+                ready, model, context, prompt_count, on_text=on_text, on_retry=on_retry, store=store
             )
             try:
                 return await asking
@@ -214,7 +214,6 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         on_text: Callable[[str], None],
         on_retry: Callable[[LimnerError], None],
         store: StoreAnswer,
-        on_stored: Callable[[Answer], None],
     ) -> ModelReply:
         prompt = replace(ready.prompt, items=fence_items(ready.prompt.items))
         size = measure(prompt, picture_tokens=ready.picture_tokens, clips=ready.clips)
@@ -237,16 +236,16 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
                 with call.announced(None), waits_reported(lambda error, _: on_retry(error)):
                     answer = await client.ask(prompt, timeout_s=None, on_text=on_text)
                 call.received(*pricing.price(model, answer.usage, paid))
-                write = store(answer, call.cost_nano)
+                storage = store(answer, call.cost_nano)
 
                 def store_all(tx: Transaction) -> None:
                     self.quarantine.accept(tx, ready.unproven, model=model.name)
-                    write(tx)
+                    storage.write(tx)
 
                 async def settle() -> None:
                     # In one transaction: a crash cannot lose an answer that is paid for.
                     await call.settle(None, also=store_all)
-                    on_stored(answer)
+                    storage.note()
 
                 await finish_despite_cancellation(settle())
         usage = answer.usage
