@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -473,3 +474,28 @@ async def test_kill_minus_nine_inside_a_write_leaves_all_before_it_and_none_of_i
 def test_no_two_migrations_have_the_same_number() -> None:
     numbers = [number for number, _ in migrations()]
     assert numbers == sorted(set(numbers))
+
+
+CHECK_WITH_LITTLE_MEMORY = """
+import sqlite3, sys
+from limner.storage.database import quick_check
+connection = sqlite3.connect(sys.argv[1])
+connection.execute(f"PRAGMA hard_heap_limit = {sys.argv[2]}").fetchone()
+try:
+    print(quick_check(connection))
+except MemoryError:
+    print("no memory")
+"""
+
+
+@pytest.mark.parametrize("heap_bytes", [200_000, 400_000, 800_000])
+def test_a_check_that_runs_out_of_memory_finds_no_damage(tmp_path: Path, heap_bytes: int) -> None:
+    path = tmp_path / "large.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE kept (a, b)")
+        connection.execute("CREATE INDEX kept_by_a ON kept (a, b)")
+        rows = ((f"{row * 7919 % 3001}", "x" * 900) for row in range(3000))
+        connection.executemany("INSERT INTO kept VALUES (?, ?)", rows)
+    command = [sys.executable, "-c", CHECK_WITH_LITTLE_MEMORY, str(path), str(heap_bytes)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "no memory\n"

@@ -32,6 +32,8 @@ REPAIR_HINT = (
     "backups/, and adds what the pictures on disk tell. Or put back a backup of your own."
 )
 
+# SQLITE_NOMEM: the check reports it as a page that it cannot read.
+_NO_MEMORY = "error code=7"
 _BUSY_RETRY_S = 0.02
 _MARK_READS = 5
 # SQLITE_PROTOCOL: the system did not change a lock as SQLite asked it to.
@@ -221,13 +223,19 @@ def schema_version(connection: sqlite3.Connection) -> int:
 
 
 def quick_check(connection: sqlite3.Connection) -> str | None:
-    """The first thing that SQLite's check finds wrong; None if it finds nothing."""
+    """The first thing that SQLite's check finds wrong; None if it finds nothing.
+
+    Raises:
+        MemoryError: there is too little memory to check it.
+    """
     try:
         found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise
         found = str(error)
+    if found.endswith(_NO_MEMORY):
+        raise MemoryError
     # The first line of a finding may only name the database.
     return None if found == "ok" else found.splitlines()[-1]
 
