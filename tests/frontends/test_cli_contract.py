@@ -294,6 +294,7 @@ def test_words_that_are_not_text_are_json_all_the_same(cli: CommandLine) -> None
     [
         (OSError(errno.EMFILE, "Too many open files"), "Too many open files"),
         (RuntimeError("can't start new thread"), "Cannot allocate memory"),
+        (SystemError("error return without exception set"), "Cannot allocate memory"),
         (
             ImportError("libx.so: failed to map segment from shared object"),
             "Cannot allocate memory",

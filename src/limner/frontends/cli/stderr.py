@@ -20,6 +20,7 @@ _SIGNS_OF_SHORTAGE = (
     "can't start new thread",
     "failed to map segment from shared object",
     "cannot allocate memory",
+    "error return without exception set",
 )
 
 
