@@ -281,7 +281,8 @@ class _Connection(asyncio.Protocol):
         if self._missing_bytes is None:
             is_complete = self._h11.their_state is h11.DONE and not self._h11.trailing_data[0]
         # h11 leaves DONE if one of the two sides has said that it closes the connection.
-        is_kept = self._h11.our_state is h11.DONE and not self._is_ended
+        is_sent = self._h11.our_state is h11.DONE and not self._is_write_blocked
+        is_kept = is_sent and not self._is_ended
         # More bytes than the response has are no response to the next request.
         self._is_idle = is_complete and is_kept and not self._unread
         self.idle_since = asyncio.get_running_loop().time()
