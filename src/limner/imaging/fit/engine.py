@@ -105,7 +105,7 @@ def _result(source: DecodedSource, chosen: Candidate, *, untouched: bool) -> tup
 def encode_fast(source: DecodedSource, request: FitRequest) -> Candidate:
     """One encoding under the byte limit; further ones only if the first is over it."""
     image = source.at_size(request.size_for(source.part))
-    request = _possible(request, image.size)
+    request = _drop_short_formats(request, image.size)
     # A JPEG is full of small differences, which no encoding without loss makes small.
     if source.mime != JPEG and is_flat(image):
         for flat in _encode_flat(image, request, FAST_COLOURS, request.max_bytes):
@@ -121,7 +121,7 @@ def encode_sharp(source: DecodedSource, request: FitRequest, *, original_bytes: 
     quality, and no more than the limit in any case.
     """
     image = source.at_size(request.size_for(source.part))
-    request = _possible(request, image.size)
+    request = _drop_short_formats(request, image.size)
     if image.mode == "RGBA":  # a JPEG would lose the transparency
         formats = tuple(kind for kind in request.formats if kind != JPEG)
         request = replace(request, formats=formats if {PNG, WEBP} & {*formats} else (PNG,))
@@ -143,7 +143,7 @@ def encode_sharp(source: DecodedSource, request: FitRequest, *, original_bytes: 
     return _encode_photo(image, request, wanted)
 
 
-def _possible(request: FitRequest, size: tuple[int, int]) -> FitRequest:
+def _drop_short_formats(request: FitRequest, size: tuple[int, int]) -> FitRequest:
     """The request without the formats that cannot have a picture of that size."""
     longest = max(size)
     formats = [kind for kind in request.formats if longest <= encoders.MAX_EDGE.get(kind, longest)]
