@@ -43,6 +43,8 @@ money was or may have been spent, and the exit status of the command line.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
@@ -50,6 +52,15 @@ ErrorKind = Literal["not_available", "input_invalid", "execution_failed"]
 CostSource = Literal["provider", "computed", "table", "unknown"]
 
 NANO_PER_USD = 1_000_000_000
+_SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+# Python has no error of its own for these.
+_SIGNS_OF_SHORTAGE = (
+    "MemoryError",
+    "can't start new thread",
+    "failed to map segment from shared object",
+    "cannot allocate memory",
+    "error return without exception set",
+)
 
 
 class LimnerError(Exception):
@@ -391,6 +402,35 @@ def causes(error: BaseException) -> Iterator[BaseException]:
         following = following.__cause__ or following.__context__
 
 
+def shortage_behind(error: BaseException) -> str | None:
+    """What the system says if it has no more files or memory for this process; else None."""
+    for cause in causes(error):
+        if isinstance(cause, OSError) and cause.errno in _SHORTAGES:
+            return cause.strerror
+        words = _words(cause)
+        if any(sign in words for sign in _SIGNS_OF_SHORTAGE):
+            return os.strerror(errno.ENOMEM)
+    return None
+
+
+def _words(error: BaseException) -> str:
+    """The type and the text of an error; of one from outside, even the text may fail."""
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}"
+    except Exception:
+        return name
+
+
+def shortage_error(shortage: str) -> LimnerError:
+    """The error of a call that ended because the system has no more files or memory."""
+    return LimnerError(
+        f"The system gives limner no more resources: {shortage}.",
+        code="NO_MEMORY",
+        hint="Raise the limits of this process (ulimit -n, ulimit -v), and try again.",
+    )
+
+
 MORE_CODES: Mapping[str, tuple[type[LimnerError], str]] = {
     "ALREADY_PAID": (UserError, "The row of the batch was paid for before; nothing was sent."),
     "BLOBS_DENIED": (StorageError, "The bucket of pictures refuses the keys of this process."),
@@ -416,7 +456,7 @@ MORE_CODES: Mapping[str, tuple[type[LimnerError], str]] = {
     "NO_BUCKET": (StorageError, "The bucket or folder of the setting blobs does not exist."),
     "NO_CHEAP_LANE": (UserError, "The row cannot be sent to a batch API of its vendor."),
     "NO_MODEL": (UserError, "There is no such model, or no model at all."),
-    "NO_MEMORY": (LimnerError, "The process has too little memory; nothing was sent."),
+    "NO_MEMORY": (LimnerError, "The process has too little memory, or too few files."),
     "NO_ROOM": (StorageError, "The disk has too little room for a picture; nothing was sent."),
     "NO_SUCH_JOB": (UserError, "There is no such job."),
     "NO_SUCH_PERSONALITY": (InputInvalid, "There is no such personality."),

@@ -25,7 +25,7 @@ import tempfile
 from asyncio.subprocess import PIPE, Process
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -162,6 +162,7 @@ class Sweep:
             "LIMNER_MODEL_ROLES_VISION": "openai/gpt-5.4",
             "LIMNER_MODEL_ROLES_DEFAULT": "openai/gpt-5.4",
             "PATH": "/usr/bin:/bin",
+            "PYTHONFAULTHANDLER": "1",
         }
         return self
 
@@ -272,7 +273,7 @@ class Sweep:
         loop, arrived = asyncio.get_running_loop(), asyncio.Event()
         gate = self.bill.hold(number, lambda: loop.call_soon_threadsafe(arrived.set))
         process = await self._start(home, self._words(number))
-        ending = asyncio.create_task(_end(process))
+        ending = asyncio.create_task(_end(process, is_python=True))
         arrival = asyncio.create_task(arrived.wait())
         await asyncio.wait([ending, arrival], return_when=asyncio.FIRST_COMPLETED)
         arrival.cancel()
@@ -291,7 +292,8 @@ class Sweep:
         before: Sequence[str] = (),
         set_limit: Callable[[], None] | None = None,
     ) -> Ended:
-        return await _end(await self._start(home, words, before, set_limit))
+        process = await self._start(home, words, before, set_limit)
+        return await _end(process, is_python=not before)
 
     async def _start(
         self,
@@ -312,15 +314,20 @@ class Sweep:
         )
 
 
-async def _end(process: Process) -> Ended:
-    try:
-        out, err = await asyncio.wait_for(process.communicate(), GUARD_S)
-    except TimeoutError:
+async def _end(process: Process, *, is_python: bool = False) -> Ended:
+    reading = asyncio.ensure_future(process.communicate())
+    _, late = await asyncio.wait({reading}, timeout=GUARD_S)
+    if late:
+        if is_python:
+            # It writes where each of its threads is.
+            process.send_signal(signal.SIGABRT)
+            await asyncio.wait({reading}, timeout=5)
         # The whole group: what strace traced lives on without it, and holds the pipes open.
-        os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
-        return None, "", ""
-    return process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    out, err = await reading
+    status = None if late else process.returncode
+    return status, out.decode(errors="replace"), err.decode(errors="replace")
 
 
 def _starts_thread(injected: Sequence[str], lines: Sequence[str]) -> bool:

@@ -216,6 +216,26 @@ async def test_a_crash_is_told_without_traceback_or_key_and_logged_with_it(
     assert "Traceback" in caplog.text
 
 
+async def test_a_process_without_memory_for_a_thread_is_told_so_and_nothing_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    run = raising(RuntimeError("can't start new thread"))
+    with caplog.at_level(logging.ERROR, logger="limner"):
+        result = await only(
+            ToolRegistry([make_tool("draw", run)]), ToolCall(name="draw", call_id="1")
+        )
+    assert result == ToolResult(
+        call_id="1",
+        name="draw",
+        ok=False,
+        code="execution_failed",
+        domain_code="NO_MEMORY",
+        error="The system gives limner no more resources: Cannot allocate memory.",
+        hint="Raise the limits of this process (ulimit -n, ulimit -v), and try again.",
+    )
+    assert caplog.text == ""
+
+
 async def test_an_error_that_cannot_even_be_printed_is_a_crash_like_any() -> None:
     class UnprintableError(Exception):
         def __str__(self) -> str:

@@ -19,6 +19,8 @@ from limner.errors import (
     ToolUnavailable,
     UnexpectedError,
     cancellation_cost,
+    shortage_behind,
+    shortage_error,
 )
 from limner.net.per_loop import PerLoop
 from limner.net.redaction import redact
@@ -130,15 +132,14 @@ class ToolRegistry:
             cancelled = cancellation_cost(stop) or Cancelled(f"{call.name} was cancelled")
             return _failure(call, cancelled)
         except UnexpectedError as error:
-            logger.exception("The tool %s crashed.", call.name)
+            if shortage_behind(error) is None:
+                logger.exception("The tool %s crashed.", call.name)
             error.untrusted = True  # the text of an unknown error
             return _failure(call, error)
         except LimnerError as error:
             return _failure(call, error)
         except Exception as error:
-            logger.exception("The tool %s crashed.", call.name)
-            crash = _failure(call, LimnerError(_crash_text(call, error), code=_CRASHED))
-            return replace(crash, untrusted=True)  # the text of an unknown error
+            return _crash(call, error)
 
     async def _attempt(self, tool: Tool, call: ToolCall, context: ToolContext) -> Outcome:
         call = replace(call, arguments=_meant(tool, call))
@@ -324,7 +325,13 @@ def _with_last_error(ending: LimnerError, last: LimnerError) -> LimnerError:
     return combined
 
 
-def _crash_text(call: ToolCall, error: Exception) -> str:
-    """The type and text of an unexpected error, without secrets."""
-    described = "".join(traceback.format_exception_only(error)).strip()
-    return f"{call.name} crashed: {redact(described)}"
+def _crash(call: ToolCall, error: Exception) -> ToolResult:
+    """The result of a call that ended with an unexpected error, which is logged."""
+    if (shortage := shortage_behind(error)) is not None:
+        return _failure(call, shortage_error(shortage))
+    logger.error("The tool %s crashed.", call.name, exc_info=error)
+    # Its type and text, without secrets.
+    described = redact("".join(traceback.format_exception_only(error)).strip())
+    crash = LimnerError(f"{call.name} crashed: {described}", code=_CRASHED)
+    crash.untrusted = True
+    return _failure(call, crash)

@@ -16,8 +16,15 @@ import msgspec
 
 from limner.display_text import clean_text
 from limner.dollars import format_usd
-from limner.errors import Cancelled, LimnerError, UnexpectedError, cancellation_cost
-from limner.frontends.cli.stderr import say, shortage_behind, size, wrapped
+from limner.errors import (
+    Cancelled,
+    LimnerError,
+    UnexpectedError,
+    cancellation_cost,
+    shortage_behind,
+    shortage_error,
+)
+from limner.frontends.cli.stderr import say, size, wrapped
 from limner.net.redaction import redact
 from limner.storage.home import Home
 
@@ -144,10 +151,7 @@ def _printable(text: str) -> str:
 
 def _unexpected(bug: Exception) -> LimnerError:
     if (shortage := shortage_behind(bug)) is not None:
-        return LimnerError(
-            f"The system gives limner no more resources: {shortage}.",
-            hint="Raise the limits of this process (ulimit -n, ulimit -v), and try again.",
-        )
+        return shortage_error(shortage)
     say(redact(traceback.format_exc()).rstrip())
     return LimnerError(
         redact(f"Unexpected {type(bug).__name__}: {bug}"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import re
 import sys
@@ -13,15 +12,6 @@ from limner.display_text import clean_text
 # The columns of a line, if two blanks or more separate them.
 _COLUMNS = r"\s*(?:\S+(?: \S+)*\s{2,})*"
 CLEAR_LINE = "\r\x1b[2K"
-_SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-# Python has no error of its own for these.
-_SIGNS_OF_SHORTAGE = (
-    "MemoryError",
-    "can't start new thread",
-    "failed to map segment from shared object",
-    "cannot allocate memory",
-    "error return without exception set",
-)
 
 
 def say(text: str) -> None:
@@ -60,19 +50,6 @@ def write(text: str) -> None:
     with contextlib.suppress(OSError):
         sys.stderr.write(text)
         sys.stderr.flush()
-
-
-def shortage_behind(error: BaseException) -> str | None:
-    """What the system says if it has no more files or memory for this process; else None."""
-    from limner.errors import causes  # noqa: PLC0415 - the overview of commands does without it
-
-    for cause in causes(error):
-        if isinstance(cause, OSError) and cause.errno in _SHORTAGES:
-            return cause.strerror
-        words = f"{type(cause).__name__}: {cause}"
-        if any(sign in words for sign in _SIGNS_OF_SHORTAGE):
-            return os.strerror(errno.ENOMEM)
-    return None
 
 
 def is_live() -> bool:
