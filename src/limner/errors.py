@@ -43,24 +43,15 @@ money was or may have been spent, and the exit status of the command line.
 
 from __future__ import annotations
 
-import errno
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
+
+from limner.shortage import causes
 
 ErrorKind = Literal["not_available", "input_invalid", "execution_failed"]
 CostSource = Literal["provider", "computed", "table", "unknown"]
 
 NANO_PER_USD = 1_000_000_000
-_SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-# Python has no error of its own for these.
-_SIGNS_OF_SHORTAGE = (
-    "MemoryError",
-    "can't start new thread",
-    "failed to map segment from shared object",
-    "cannot allocate memory",
-    "error return without exception set",
-)
 
 
 class LimnerError(Exception):
@@ -390,36 +381,6 @@ def cancellation_cost(stop: BaseException) -> Cancelled | None:
     """
     found = (cost for cause in causes(stop) for cost in cause.args if isinstance(cost, Cancelled))
     return next(found, None)
-
-
-def causes(error: BaseException) -> Iterator[BaseException]:
-    """The error, the one behind it, and so on, each once: an error may be behind itself."""
-    seen: list[BaseException] = []
-    following: BaseException | None = error
-    while following is not None and not any(following is earlier for earlier in seen):
-        seen.append(following)
-        yield following
-        following = following.__cause__ or following.__context__
-
-
-def shortage_behind(error: BaseException) -> str | None:
-    """What the system says if it has no more files or memory for this process; else None."""
-    for cause in causes(error):
-        if isinstance(cause, OSError) and cause.errno in _SHORTAGES:
-            return cause.strerror
-        words = _words(cause)
-        if any(sign in words for sign in _SIGNS_OF_SHORTAGE):
-            return os.strerror(errno.ENOMEM)
-    return None
-
-
-def _words(error: BaseException) -> str:
-    """The type and the text of an error; of one from outside, even the text may fail."""
-    name = type(error).__name__
-    try:
-        return f"{name}: {error}"
-    except Exception:
-        return name
 
 
 def shortage_error(shortage: str) -> LimnerError:

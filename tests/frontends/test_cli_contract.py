@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 from tests.frontends.cli_process import CommandLine, Done
 
-from limner.errors import shortage_behind
 from limner.frontends.cli.main import COMMANDS
+from limner.shortage import shortage_behind
 from limner.testing.servers.http_server import json_reply
 from limner.testing.servers.openai_server import OpenAIServer, error_reply
 

@@ -19,11 +19,11 @@ from limner.errors import (
     ToolUnavailable,
     UnexpectedError,
     cancellation_cost,
-    shortage_behind,
     shortage_error,
 )
 from limner.net.per_loop import PerLoop
 from limner.net.redaction import redact
+from limner.shortage import shortage_behind
 from limner.tools import arguments, result_budget
 from limner.tools.base import Outcome, Tool, ToolCall, ToolContext, ToolResult
 

@@ -77,7 +77,7 @@ def main(argv: list[str] | None = None) -> int:
     # From here on no search for garbage runs while these load, and they do not load more.
     import signal  # noqa: PLC0415
 
-    from limner.errors import shortage_behind  # noqa: PLC0415
+    from limner.shortage import shortage_behind  # noqa: PLC0415
 
     try:
         status = _run(sys.argv[1:] if argv is None else argv, is_own_process=argv is None)

@@ -21,11 +21,11 @@ from limner.errors import (
     LimnerError,
     UnexpectedError,
     cancellation_cost,
-    shortage_behind,
     shortage_error,
 )
 from limner.frontends.cli.stderr import say, size, wrapped
 from limner.net.redaction import redact
+from limner.shortage import shortage_behind
 from limner.storage.home import Home
 
 
