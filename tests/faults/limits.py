@@ -78,12 +78,13 @@ class LimitSweep(Sweep):
                 status = THREAD_LOST
             if is_disk:
                 _enlarge_disk(home)
-            opened, _, _ = await self._run(home, ["spend", "--json"])
+            opened, said, _ = await self._run(home, ["spend", "--json"])
             was_paid = self.bill.nano(number) > 0
             owed = self.bill.delivered(number) or (was_paid and self.kind == "replicate")
-            problems = await self._problems(home, number, status, out, owed=owed)
-            if opened != 0:
-                problems.append("the home cannot be opened afterwards")
+            if opened == 0:
+                problems = await self._problems(home, number, status, out, owed=owed)
+            else:
+                problems = [f"the home cannot be opened afterwards: {said.strip()}"]
             if status != THREAD_LOST and ("Traceback" in err or "Traceback" in out):
                 problems.append(f"it prints a traceback: {err.strip()[-600:]}")
         if not problems:

@@ -204,12 +204,35 @@ async def test_a_full_disk_stores_nothing_of_a_picture(
 async def test_a_picture_that_cannot_be_recorded_says_where_its_bytes_are(
     tmp_path: Path, imaging: Imaging
 ) -> None:
-    """The bytes of a paid picture are worth having even where the database is not to be had."""
-    store = Store(tmp_path)  # a folder cannot be a database
-    shelf = Blobs(tmp_path / "blobs")
+    """The bytes of a paid picture are worth having even if the database cannot be had."""
+    database, shelf = tmp_path / "limner.db", Blobs(tmp_path / "blobs")
+    store = Store(database)
+    await store.open()
+    await store.aclose()
+    database.unlink()
+    database.mkdir()  # a folder cannot be a database
+    store = Store(database)
     pictures = Pictures(blobs=shelf, store=store, imaging=imaging, clock=lambda: NOW)
     with pytest.raises(StorageError) as caught:
         await take(pictures, encoded())
     await store.aclose()
     kept = Path(caught.value.extras["kept_at"])
     assert (kept.name, kept.read_bytes()) == (handle_of(encoded()), encoded())
+
+
+async def test_a_home_gets_no_picture_before_its_database_and_is_not_called_damaged(
+    tmp_path: Path, imaging: Imaging
+) -> None:
+    database = tmp_path / "limner.db"
+    database.mkdir()
+    store = Store(database)
+    pictures = Pictures(
+        blobs=Blobs(tmp_path / "blobs"), store=store, imaging=imaging, clock=lambda: NOW
+    )
+    with pytest.raises(StorageError) as caught:
+        await take(pictures, encoded())
+    assert ("kept_at" in caught.value.extras, blobs(tmp_path)) == (False, set())
+    database.rmdir()
+    picture = await take(pictures, encoded())
+    await store.aclose()
+    assert picture.handle == handle_of(encoded())

@@ -102,10 +102,13 @@ class Pictures:
             ImageError: the bytes are not a complete picture of a known format.
             StorageError: they cannot be stored; or they are at ``kept_at`` and the database failed.
         """
-        # The database of a home is older than its pictures. If it cannot be opened, the bytes are
-        # stored nevertheless.
-        with suppress(StorageError):
+        # The database of a home is older than its pictures: one that is missing beside a picture
+        # counts as lost. If it was made and cannot be opened, the bytes are stored nevertheless.
+        try:
             await self._store.open()
+        except StorageError:
+            if not await self._store.was_made():
+                raise
         picture = await self.verify(writer)
         try:
             await self._store.write(

@@ -81,6 +81,10 @@ class PostgresEngine:
         # Chosen by the database, so that two databases of one server have different locks.
         self._lock_space: int | None = None
 
+    def was_made(self) -> bool:
+        """True: an administrator makes a PostgreSQL database."""
+        return True
+
     def transact(self, jobs: Sequence[Job], done: list[Callable[[], None]]) -> None:
         """Run the one job in a transaction; ``done`` gets the call that reports its result."""
         (job,) = jobs

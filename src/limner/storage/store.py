@@ -25,10 +25,12 @@ from limner.storage.daily_copy import DailyCopier
 from limner.storage.database import (
     Database,
     error_name,
+    is_used,
     open_database,
     raise_translated,
     translate,
 )
+from limner.storage.home import Home
 from limner.storage.os_errors import read_only_home
 from limner.storage.owners import Ownership
 from limner.storage.queries import Job, Row, Transaction, named_queries
@@ -52,6 +54,10 @@ class DatabaseEngine(Protocol):
     @property
     def is_writable(self) -> bool:
         """Whether the open database can be written."""
+        ...
+
+    def was_made(self) -> bool:
+        """Whether there is a database, even if it cannot be opened now."""
         ...
 
     def transact(self, jobs: Sequence[Job], done: list[Callable[[], None]]) -> None:
@@ -88,6 +94,10 @@ class SqliteEngine:
     def is_writable(self) -> bool:
         """Whether the open database can be written."""
         return self.database is not None and not self.database.read_only
+
+    def was_made(self) -> bool:
+        """Whether the home has or had a database."""
+        return self.database is not None or is_used(Home(self._path.parent))
 
     def transact(self, jobs: Sequence[Job], done: list[Callable[[], None]]) -> None:
         """Run jobs in one transaction; ``done`` gets the calls that report each job's result."""
@@ -260,6 +270,10 @@ class Store:
         if not (isinstance(self._engine, SqliteEngine) and self._engine.is_writable):
             await self.read(lambda _: None)
         return self._engine.is_writable
+
+    async def was_made(self) -> bool:
+        """Whether there is a database, even if it cannot be opened now."""
+        return await asyncio.to_thread(self._engine.was_made)
 
     async def aclose(self) -> None:
         """Run all waiting jobs and close the database."""
