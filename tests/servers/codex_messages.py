@@ -12,6 +12,7 @@ import json
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -71,7 +72,8 @@ class Judge:
 
     def __init__(self, *, at_server: bool) -> None:
         self._at_server, self.invalid_answers = at_server, False
-        self._asked: dict[Any, Message] = {}
+        self._asked: dict[Any, list[Message]] = {}
+        self._answers: Counter[Any] = Counter()
         self._asked_of_client: dict[Any, Message] = {}
 
     def judge(self, direction: bytes, message: Any) -> None:
@@ -96,19 +98,20 @@ class Judge:
                 _check("JSONRPCNotification", message, message["method"])
                 _check_sent("ServerNotification", message)
             case {"id": number, "result": result}:
-                asked = self._asked.pop(number, None)
+                asked = self._answered(number)
                 if asked is not None and self._at_server:
                     _check_result(asked, result)
                     _check_request(asked)
-            case _ if self._at_server:
-                _check("JSONRPCError", message, "an error")
             case _:
-                pass
+                if isinstance(message, dict):
+                    self._answered(message.get("id"))
+                if self._at_server:
+                    _check("JSONRPCError", message, "an error")
 
     def _judge_to_server(self, message: Message) -> None:
         match message:
             case {"id": int() | str() as number, "method": str()}:
-                self._asked[number] = message
+                self._asked.setdefault(number, []).append(message)
                 if not self._at_server:
                     _check_request(message)
             case {"method": str()} if not self._at_server:
@@ -119,6 +122,20 @@ class Judge:
                     self._judge_answer(asked["method"], result)
             case _:
                 pass
+
+    def _answered(self, number: Any) -> Message | None:
+        """The request that a response answers.
+
+        None if nobody asked, or if a hostile client has given one id to several open requests:
+        nothing says which of them comes first.
+        """
+        asked = self._asked.get(number) if isinstance(number, int | str) else None
+        if asked is None:
+            return None
+        self._answers[number] += 1
+        if self._answers[number] == len(asked):
+            del self._asked[number], self._answers[number]
+        return asked[0] if len(asked) == 1 else None
 
     def _judge_answer(self, method: str, result: Any) -> None:
         is_free = self._at_server and (self.invalid_answers or result == FIRST_NO)

@@ -96,3 +96,15 @@ def test_each_request_of_our_own_client_is_checked() -> None:
     judge([(TO_SERVER, SENT)], at_server=False)
     with pytest.raises(AssertionError, match="the params of thread/archive"):
         judge([(TO_SERVER, {**SENT, "params": {}})], at_server=False)
+
+
+def test_an_id_of_several_open_requests_says_nothing_of_their_results() -> None:
+    other = {"id": SENT["id"], "method": "echo"}
+    judge([(TO_SERVER, SENT), (TO_SERVER, other), (TO_CLIENT, {**DONE, "result": None})])
+    with pytest.raises(AssertionError, match="Codex"):
+        judge(
+            [
+                *[(TO_SERVER, SENT), (TO_SERVER, other), (TO_CLIENT, DONE), (TO_CLIENT, DONE)],
+                *[(TO_SERVER, SENT), (TO_CLIENT, {**DONE, "result": None})],
+            ]
+        )
