@@ -34,11 +34,13 @@ LIMITS = {
 }
 
 # What faulthandler writes of a thread that waits for another one to start, and what Python writes
-# of a thread that had no memory for its first steps: whoever waits for its result waits for ever.
-_THREAD_LOST = re.compile(
+# of a thread that had no memory for its steps: whoever waits for its result waits for ever.
+_LOST_THREAD = re.compile(
     r'threading\.py", line \d+ in wait\n.*threading\.py", line \d+ in start'
-    "|Exception ignored in thread started by"
+    "|Exception (ignored )?in thread "
 )
+# The innermost call of each thread, as faulthandler writes it.
+_INNERMOST = re.compile(r"most recent call first\):\n.* in (\w+)\n")
 
 
 class Limit(NamedTuple):
@@ -70,11 +72,11 @@ class LimitSweep(Sweep):
     async def try_limit(self, limit: Limit) -> Outcome:
         """Make one paid call under a limit, and compare what it says with what happened."""
         home, number = self._fresh()
-        is_disk = limit.sort == "disk"
+        is_disk, is_memory = limit.sort == "disk", limit.sort == "memory"
         with _small_disk(home, limit.amount) if is_disk else nullcontext():
             status: int | str | None
             status, out, err = await self._run(home, self._words(number), set_limit=limit.apply)
-            if status is None and limit.sort == "memory" and _THREAD_LOST.search(err):
+            if status is None and is_memory and _has_lost_thread(err):
                 status = THREAD_LOST
             if is_disk:
                 _enlarge_disk(home)
@@ -85,11 +87,20 @@ class LimitSweep(Sweep):
                 problems = await self._problems(home, number, status, out, owed=owed)
             else:
                 problems = [f"the home cannot be opened afterwards: {said.strip()}"]
-            if status != THREAD_LOST and ("Traceback" in err or "Traceback" in out):
+            if status is None:
+                problems.append(f"where it hangs: {err.strip()[-3000:]}")
+            elif "Traceback" in out + err and not (is_memory and _LOST_THREAD.search(err)):
                 problems.append(f"it prints a traceback: {err.strip()[-600:]}")
         if not problems:
             shutil.rmtree(home.folder)
         return Outcome(limit, was_paid, status, tuple(problems))
+
+
+def _has_lost_thread(err: str) -> bool:
+    """Whether a process that hangs waits for a thread that has ended: none of the others works."""
+    innermost = {*_INNERMOST.findall(err)}
+    is_idle = bool(innermost) and innermost <= {"select", "wait", "_worker"}
+    return is_idle or _LOST_THREAD.search(err) is not None
 
 
 def can_mount() -> bool:
