@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from limner.errors import InputInvalid
@@ -139,6 +139,7 @@ def test_the_example_in_the_help_can_be_drawn(topic: str) -> None:
 
 
 @given(st.floats(-1e9, 1e9), st.floats(0, 1e9))
+@example(0.0, 5e-324)
 def test_property_a_scale_covers_its_values_with_rising_round_ticks(
     low: float, spread: float
 ) -> None:

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.fuzz import examples
 
@@ -23,6 +23,13 @@ from limner.rendering.graph.model import (
 
 SLACK = 1e-6
 SIZES = st.floats(1, 12)
+BESIDE_A_LOOP = Graph(
+    nodes=[GraphNode(width=1.0, height=1.0), GraphNode(width=1.0, height=1.0)],
+    edges=[
+        GraphEdge(start=1, end=0, free=True),
+        GraphEdge(start=1, end=1, label=(3.0, 1.0)),
+    ],
+)
 
 
 @st.composite
@@ -132,6 +139,7 @@ def test_every_edge_starts_and_ends_at_the_outlines_of_its_nodes(graph: Graph) -
 
 @settings(max_examples=examples(20, 3_000))
 @given(graphs())
+@example(BESIDE_A_LOOP)
 def test_no_line_passes_through_a_box_or_the_label_of_another_edge(graph: Graph) -> None:
     layout = lay_out(graph)
     for place, curve in enumerate(layout.edges):

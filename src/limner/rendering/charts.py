@@ -26,6 +26,8 @@ _MAX_LABELLED_POINTS = 40
 # The least size of a number in a part of a bar, in parts of the usual size.
 _LEAST_LABEL = 0.55
 _STEPS = (1, 2, 2.5, 5, 10)
+# Smaller differences have no digits left to count steps with.
+_LEAST_SPREAD = 1e-300
 
 
 class DataRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,9 +67,9 @@ class Scale(msgspec.Struct, frozen=True):
 def nice_scale(low: float, high: float, *, count: int = 5) -> Scale:
     """About ``count`` steps of round numbers that cover low to high."""
     # Numbers that differ by less than a float can count steps of are one number.
-    if high - low <= max(abs(low), abs(high), 1e-300) * 1e-9:
+    if high - low <= max(abs(low), abs(high), _LEAST_SPREAD) * 1e-9:
         low, high = min(low, 0.0), max(high, 0.0)
-        high = high if high > low else low + 1.0
+        high = high if high - low > _LEAST_SPREAD else low + 1.0
     rough = (high - low) / count
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in _STEPS if factor * power >= rough * 0.999)

@@ -200,10 +200,14 @@ class LayeredGraph:
         return self.layer[arc[0]] == self.layer[arc[1]]
 
     def _join(self, one: int, other: int) -> bool:
-        """Make two vertices neighbours in one row, if neither has neighbours on both sides."""
+        """Make two vertices neighbours in one row, if neither has neighbours on both sides.
+
+        A node with a loop stays outside: a straight line beside it would pass through the loop.
+        """
         before, after = self.rows.get(one, [one]), self.rows.get(other, [other])
         outer = one in (before[0], before[-1]) and other in (after[0], after[-1])
-        if before is after or not outer or self.path[one] != self.path[other]:
+        has_loop = any(self.right[vertex] > self.left[vertex] for vertex in (one, other))
+        if before is after or has_loop or not outer or self.path[one] != self.path[other]:
             return False
         before = before if before[-1] == one else before[::-1]
         after = after if after[0] == other else after[::-1]
