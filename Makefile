@@ -72,8 +72,8 @@ clean: ## Remove what make made
 bench: $(DEV) ## Measure limner and its peers side by side
 	$(BIN)/python -m benchmarks
 
-fuzz: $(DEV) ## Run the property tests and attackers for long
-	LIMNER_FUZZ=long $(PYTEST) -m "slow or not slow" -k "hypothesis or property or attacker or hostile or kill" --timeout=3600 $(ARGS)
+fuzz: $(LOCAL) ## Run the property tests and attackers for long
+	LIMNER_FUZZ=long REQUIRE=all $(PYTEST) -m "slow or not slow" -k "hypothesis or property or attacker or hostile or kill" --timeout=3600 --numprocesses 6 --dist worksteal $(ARGS)
 
 coverage: $(DEV) requirements/coverage.txt ## Run the fast tests, and list the ten modules whose lines and branches they reach least
 	$(PIP) --require-hashes --no-deps -r requirements/coverage.txt
