@@ -34,7 +34,7 @@ LIMITS = {
 }
 
 # What faulthandler writes of a thread that waits for another one to start, and what Python writes
-# of a thread that had no memory for its steps: whoever waits for its result waits for ever.
+# of a thread that had no memory for its steps. A call that waits for its result waits for ever.
 _LOST_THREAD = re.compile(
     r'threading\.py", line \d+ in wait\n.*threading\.py", line \d+ in start'
     "|Exception (ignored )?in thread "

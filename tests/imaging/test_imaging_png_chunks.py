@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 import zlib
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from imaging_samples import encoded
 from PIL import Image, PngImagePlugin
 
+from limner.imaging.decode import open_picture
+from limner.imaging.limits import DEFAULT_LIMITS
 from limner.imaging.png_chunks import (
     HEADER_END,
     MAX_TEXT_BYTES,
@@ -23,6 +26,11 @@ from limner.imaging.png_chunks import (
 PLAIN = encoded(Image.new("RGB", (4, 4), "red"), "PNG")
 # Keywords are Latin-1 letters; texts are anything but lone surrogates.
 keywords = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=79)
+# Pillow keeps facts about the pixels under the same names as texts.
+FACTS = [
+    *("interlace", "transparency", "gamma", "icc_profile", "srgb", "chromaticity", "dpi"),
+    *("aspect", "xmp", "exif", "loop", "bbox", "duration", "disposal", "blend", "default_image"),
+]
 any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 
 
@@ -51,7 +59,7 @@ def test_texts_of_all_three_kinds_are_parsed() -> None:
             assert texts(io.BytesIO(with_texts(*words, packed=packed, kind=kind))) == expected
 
 
-@given(keyword=keywords, text=any_text)
+@given(keyword=keywords.filter(lambda word: word not in FACTS), text=any_text)
 def test_property_a_written_text_is_parsed_by_limner_and_by_pillow(keyword: str, text: str) -> None:
     data = PLAIN[:HEADER_END] + text_chunk(keyword, text) + PLAIN[HEADER_END:]
     expected = text.replace("\0", "")
@@ -59,6 +67,19 @@ def test_property_a_written_text_is_parsed_by_limner_and_by_pillow(keyword: str,
     with Image.open(io.BytesIO(data)) as image:
         image.load()
         assert image.info[keyword] == expected
+
+
+@pytest.mark.parametrize("kind", ["RGB", "P"])
+@pytest.mark.parametrize("keyword", FACTS)
+def test_no_text_is_taken_for_a_fact_about_the_pixels(keyword: str, kind: str) -> None:
+    whole = Image.radial_gradient("L").convert(kind)
+    plain = encoded(whole, "PNG")
+    text, pixels = text_chunk(keyword, "1"), plain.rindex(b"IEND") - 4
+    for at in (HEADER_END, pixels):
+        _, opened = open_picture(plain[:at] + text + plain[at:], limits=DEFAULT_LIMITS)
+        shown = opened.image.convert("RGBA")
+        assert shown.tobytes() == whole.convert("RGBA").tobytes()
+        assert keyword not in opened.image.info
 
 
 @given(data=st.binary(max_size=200))

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from io import BytesIO
 from typing import BinaryIO, NamedTuple
 
 from limner.imaging.formats import PNG_SIGNATURE
@@ -18,6 +19,9 @@ HEADER_END = len(PNG_SIGNATURE) + 25
 MAX_TEXTS = 50
 MAX_TEXT_BYTES = 64 * 1024
 
+_HEAD_BYTES = 8
+# The longest keyword, and the null character that ends it.
+_KEYWORD_BYTES = 80
 _TEXT_KINDS = frozenset({b"tEXt", b"zTXt", b"iTXt"})
 
 
@@ -48,11 +52,11 @@ def walk(file: BinaryIO, *, start: int = len(PNG_SIGNATURE)) -> Iterator[Chunk]:
         return
     while True:
         file.seek(start)
-        head = file.read(8)
-        if len(head) < 8:
+        head = file.read(_HEAD_BYTES)
+        if len(head) < _HEAD_BYTES:
             return
         length, kind = struct.unpack(">I4s", head)
-        chunk = Chunk(kind, start + 8, length)
+        chunk = Chunk(kind, start + _HEAD_BYTES, length)
         yield chunk
         if kind == b"IEND":
             return
@@ -76,6 +80,21 @@ def texts(file: BinaryIO) -> tuple[PngText, ...]:
         if len(found) == MAX_TEXTS:
             break
     return tuple(found)
+
+
+def without_texts(data: bytes, keywords: Collection[bytes]) -> bytes:
+    """A PNG file without the texts of these keywords; the same bytes if it has none of them."""
+    texts = [
+        chunk
+        for chunk in walk(BytesIO(data))
+        if chunk.kind in _TEXT_KINDS
+        and data[chunk.start : chunk.start + _KEYWORD_BYTES].partition(b"\0")[0] in keywords
+    ]
+    if not texts:
+        return data
+    starts = [0, *(chunk.end for chunk in texts)]
+    ends = [*(chunk.start - _HEAD_BYTES for chunk in texts), len(data)]
+    return b"".join(data[start:end] for start, end in zip(starts, ends, strict=True))
 
 
 def parse_text(file: BinaryIO, chunk: Chunk) -> PngText | None:

@@ -27,6 +27,7 @@ from limner.imaging.decoders.png_rows import PngReader
 from limner.imaging.formats import PNG_SIGNATURE, webp_canvas
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.orientation import check_pixels, exif_orientation
+from limner.imaging.png_chunks import without_texts
 
 # Pillow finds a loaded plug-in by name. They are loaded here, so that a sandboxed worker needs no
 # further file.
@@ -37,6 +38,15 @@ _PLUGINS = (
     JpegImagePlugin,
     PngImagePlugin,
     WebPImagePlugin,
+)
+
+# Pillow keeps the texts of a PNG in one dictionary with what other chunks say, under these names.
+_FACTS_OF_PILLOW = frozenset(
+    {
+        *(b"interlace", b"transparency", b"gamma", b"icc_profile", b"srgb", b"chromaticity"),
+        *(b"dpi", b"aspect", b"xmp", b"exif", b"loop", b"bbox", b"duration", b"disposal"),
+        *(b"blend", b"default_image"),
+    }
 )
 
 # The header of an ICO file, an entry of its list, and the header of a bitmap in it.
@@ -69,10 +79,20 @@ def open_with_pillow(
     )
 
 
-png = partial(open_with_pillow, plugin=quick_png.NAME, part_reader=PngReader)
 # The further pictures in a JPEG are depth and gain maps, not an animation.
 jpeg = partial(open_with_pillow, plugin="JPEG", part_reader=JpegReader, may_be_animated=False)
 bmp = partial(open_with_pillow, plugin="BMP", may_be_animated=False)
+
+
+def png(data: bytes, *, page: int, limits: WorkerLimits) -> OpenedPicture:
+    """Open a PNG file without the texts that Pillow would take for facts about its pixels."""
+    return open_with_pillow(
+        without_texts(data, _FACTS_OF_PILLOW),
+        page=page,
+        limits=limits,
+        plugin=quick_png.NAME,
+        part_reader=PngReader,
+    )
 
 
 def webp(data: bytes, *, page: int, limits: WorkerLimits) -> OpenedPicture:
